@@ -1,0 +1,1 @@
+"""draftscope's analysis: theory, predictions, rules and the diagnosis they add up to."""

@@ -1,0 +1,1 @@
+"""draftscope's collector: reads what engines print and publish, and keeps it."""

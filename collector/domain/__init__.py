@@ -1,0 +1,1 @@
+"""Plain types that every other part of draftscope shares. No I/O, no third-party imports."""

@@ -1,0 +1,139 @@
+"""Launch arguments: what was asked for, what is predicted, and what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+from collector.domain.evidence import Evidence
+
+Value: TypeAlias = None | bool | int | float | str | list[Any] | dict[str, Any]
+
+
+class _Unseen(Enum):
+    UNSEEN = "not seen"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNSEEN"
+
+
+UNSEEN: Final = _Unseen.UNSEEN
+"""A value nobody stated. Not the same as ``None``, which an engine states as "unset"."""
+
+Seen: TypeAlias = Value | _Unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One flag under the name the engine's own argument line uses (``speculative_num_steps``)."""
+
+    name: str
+    requested: Seen = UNSEEN
+    predicted: Seen = UNSEEN
+    effective: Seen = UNSEEN
+    requested_evidence: Evidence | None = None
+    effective_evidence: Evidence | None = None
+
+    @property
+    def runs(self) -> Seen:
+        """What runs as far as known: the engine's own word, else the prediction, else what was asked."""
+        for value in (self.effective, self.predicted, self.requested):
+            if value is not UNSEEN:
+                return value
+        return UNSEEN
+
+    @property
+    def changed(self) -> bool:
+        """Whether it was asked for and something else runs or is predicted to run."""
+        known = self.effective if self.effective is not UNSEEN else self.predicted
+        return self.requested is not UNSEEN and known is not UNSEEN and known != self.requested
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Mapping[str, Argument]):
+    """All arguments of one run by name. Looking up an unknown name gives an argument nobody saw."""
+
+    by_name: Mapping[str, Argument] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Argument:
+        return self.by_name.get(name) or Argument(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.by_name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def value(self, name: str) -> Any:
+        """What runs as far as known, ``None`` where nobody stated it."""
+        runs = self[name].runs
+        return None if runs is UNSEEN else runs
+
+    def seen(self, name: str) -> bool:
+        """Whether anybody stated a value for it."""
+        return self[name].runs is not UNSEEN
+
+    @property
+    def any_effective(self) -> bool:
+        """Whether the engine itself stated what runs."""
+        return any(argument.effective is not UNSEEN for argument in self.by_name.values())
+
+    @property
+    def any_requested(self) -> bool:
+        """Whether the launch command is known."""
+        return any(argument.requested is not UNSEEN for argument in self.by_name.values())
+
+    def updated(self, name: str, **changes: Any) -> Arguments:
+        """The same arguments with fields of one of them replaced."""
+        return Arguments({**self.by_name, name: replace(self[name], **changes)})
+
+    def with_requested(self, values: Mapping[str, Value], evidence: Evidence | None) -> Arguments:
+        """Add what the launch command asked for."""
+        merged = dict(self.by_name)
+        for name, value in values.items():
+            merged[name] = replace(self[name], requested=value, requested_evidence=evidence)
+        return Arguments(merged)
+
+    def with_effective(self, values: Mapping[str, Value], evidence: Evidence | None) -> Arguments:
+        """Add what the engine said it runs with."""
+        merged = dict(self.by_name)
+        for name, value in values.items():
+            merged[name] = replace(self[name], effective=value, effective_evidence=evidence)
+        return Arguments(merged)
+
+    def with_predicted(self, values: Mapping[str, Value]) -> Arguments:
+        """Add what the engine is predicted to make of what was asked."""
+        merged = dict(self.by_name)
+        for name, value in values.items():
+            merged[name] = replace(self[name], predicted=value)
+        return Arguments(merged)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCommand:
+    """How a server was started: its command line, redacted, and what it asks for.
+
+    ``requested`` has the engine's own field names (aliases resolved), ``environment`` the
+    assignments before the command, ``unknown`` the options this reader does not know.
+    """
+
+    engine: str
+    text: str
+    requested: Mapping[str, Value]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    source: str = ""
+    line: int | None = None
+
+    @property
+    def evidence(self) -> Evidence:
+        """The place this command was read from."""
+        return Evidence(self.source, self.line, self.text)

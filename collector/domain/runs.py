@@ -1,0 +1,111 @@
+"""A run: one life of one engine process, with everything that was read about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from collector.domain.arguments import Arguments, LaunchCommand, Value
+from collector.domain.drafts import ModelConfig, Validation
+from collector.domain.evidence import Evidence
+from collector.domain.versions import Release, ReleaseRange
+from collector.domain.windows import PrefillWindow, Window
+
+
+class Role(StrEnum):
+    """What a run is to the question at hand."""
+
+    SUBJECT = "subject"
+    PREVIOUS = "previous"
+    BASELINE = "baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A line that says something about the run as a whole.
+
+    ``kind`` is a stable word (``announcement``, ``weights-loaded``, ``crashed``, ``refused``,
+    ``shutdown``, ``retracted``, ...), ``values`` what the line states under our own names.
+    """
+
+    kind: str
+    evidence: Evidence
+    at: float | None = None
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadShape:
+    """Lines that were not understood, by their shape: digits and quoted parts taken out."""
+
+    shape: str
+    count: int
+    example: Evidence
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was made of one source.
+
+    ``lines`` counts all, ``engine_lines`` those that bear the engine's mark, ``understood`` all
+    lines whose meaning is known (noise included), ``unread`` engine lines without one.
+    ``torn_samples`` are lines that begin like a sample line and cannot be read;
+    ``oversize_lines`` were longer than the cap and dropped.
+    """
+
+    source: str
+    role: str = ""
+    kind: str = ""
+    lines: int = 0
+    engine_lines: int = 0
+    understood: int = 0
+    unread: int = 0
+    torn_samples: int = 0
+    oversize_lines: int = 0
+    unread_shapes: tuple[UnreadShape, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """One life of one engine process.
+
+    ``arguments`` hold what was asked (launch command) and what the engine said it runs with;
+    predictions are added by the analysis. ``engine_version`` is what the inputs state,
+    ``release_range`` what the form of the lines allows.
+    """
+
+    engine: str
+    source: str
+    engine_version: Release | None = None
+    release_range: ReleaseRange = field(default_factory=ReleaseRange)
+    started_at: float | None = None
+    ended_at: float | None = None
+    host: str = ""
+    port: int | None = None
+    arguments: Arguments = field(default_factory=Arguments)
+    launch: LaunchCommand | None = None
+    events: list[Event] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
+    prefills: list[PrefillWindow] = field(default_factory=list)
+    draft_config: ModelConfig | None = None
+    target_config: ModelConfig | None = None
+    validation: Validation | None = None
+    temperature: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def events_of(self, kind: str) -> list[Event]:
+        """The events of one kind, in the order they were read."""
+        return [event for event in self.events if event.kind == kind]
+
+
+@dataclass(slots=True)
+class Bundle:
+    """Everything that was given about one question: the judged run and those it is compared with."""
+
+    subject: RunRecord
+    previous: RunRecord | None = None
+    baseline: RunRecord | None = None
+    readings: list[Reading] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)

@@ -1,0 +1,74 @@
+"""Decode windows: what an engine reported about one stretch of decoding."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Origin(StrEnum):
+    """Where a window's figures come from, best first."""
+
+    REQUESTS = "requests"
+    COUNTERS = "counters"
+    LOG = "log"
+
+
+class Window(NamedTuple):
+    """One stretch of decoding of one unit (scheduler rank, engine, slot).
+
+    Counts never include the target's own token. ``None`` means that the source does not say.
+    Instants are seconds since 1970 on the engine's clock; a log that prints no zone is read as UTC.
+
+    Fields:
+        position: byte offset in the source, or any number that orders and names the window there.
+        line: line number in the source, 1-based; 0 where the source has no lines.
+        at: end of the window, seconds since 1970.
+        unit: the unit as the engine names it (``DP0 TP0``, ``engine 4``, ``slot 1``); "" if it is alone.
+        seconds: the window's length by the engine's own clock.
+        running_requests, waiting_requests: requests decoding and queued.
+        verify_steps: steps times requests (theory section 1.1).
+        accepted_tokens, drafted_tokens: draft tokens accepted and proposed.
+        generated_tokens: tokens generated.
+        generation_throughput: tokens per second as printed.
+        printed_length, printed_rate: acceptance figures as printed, in the engine's own definition.
+        tokens_in_use: tokens held in the cache. kv_cache_usage: its share, 0 to 1.
+        graph: whether the decode step ran from a captured graph.
+        prefills: prompts that were processed inside this window's clock.
+        accepted_at: steps that accepted at least i drafts, for i = 1, 2, ...
+    """
+
+    position: int
+    line: int
+    at: float
+    unit: str = ""
+    seconds: float | None = None
+    running_requests: float | None = None
+    waiting_requests: float | None = None
+    verify_steps: float | None = None
+    accepted_tokens: float | None = None
+    drafted_tokens: float | None = None
+    generated_tokens: float | None = None
+    generation_throughput: float | None = None
+    printed_length: float | None = None
+    printed_rate: float | None = None
+    tokens_in_use: float | None = None
+    kv_cache_usage: float | None = None
+    graph: bool | None = None
+    prefills: int = 0
+    accepted_at: tuple[float, ...] | None = None
+    origin: Origin = Origin.LOG
+
+
+class PrefillWindow(NamedTuple):
+    """One prefill batch: prompt tokens computed and found in the cache.
+
+    Fields: position, line, at, unit as for :class:`Window`; new_tokens and cached_tokens are counts.
+    """
+
+    position: int
+    line: int
+    at: float
+    unit: str
+    new_tokens: float
+    cached_tokens: float

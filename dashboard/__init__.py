@@ -1,0 +1,1 @@
+"""draftscope's dashboard: command line, web pages, API, exporter and alerts."""
