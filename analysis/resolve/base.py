@@ -1,0 +1,357 @@
+"""How an engine's treatment of its flags is written down: ordered, named steps over plain values.
+
+An engine is a package or module below ``analysis/resolve`` with one :class:`Engine` named
+``ENGINE``. Its steps are functions marked with :meth:`Engine.step`; each changes a
+:class:`Launch` as that engine does. A function that several releases run with another text, at
+another point or under another number carries the mark several times.
+
+What a step cannot know (the GPU, a model's ``config.json``) is asked for through
+:class:`Launch`, which answers or raises :class:`Unsettled`: then every flag the step decides
+ends as "depends on ...", never as a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NoReturn, Protocol
+
+from collector.domain.arguments import Value
+from collector.domain.drafts import ModelConfig
+from collector.domain.versions import Release, ReleaseRange
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing an engine does to its flags.
+
+    ``condition`` and ``effect`` are words for people; ``announced`` is the line the engine
+    prints, with ``{}`` where it prints a value, ``None`` if it says nothing. ``sets`` are the
+    flags it decides. ``source`` is the file of the engine that does it.
+    """
+
+    id: str
+    title: str
+    condition: str
+    effect: str
+    announced: str | None
+    releases: ReleaseRange
+    source: str
+    stage: int
+    sets: tuple[str, ...]
+    apply: Callable[[Launch], None] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A flag that runs with another value than before the step; ``line`` is what the engine prints about it."""
+
+    flag: str
+    before: Value
+    after: Value
+    step: Step
+    line: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A flag (or environment variable) that was asked for and has no effect."""
+
+    flag: str
+    reason: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The engine refuses to start.
+
+    ``kind`` is the name of the error it raises (``SystemExit`` where its parser does), ``checked``
+    marks a refusal of its last check, when every flag has its final value already.
+    """
+
+    message: str
+    step: Step
+    kind: str = "ValueError"
+    checked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What an engine makes of the requested flags.
+
+    ``release`` is ``None`` where the resolution holds for all of several ``releases``.
+    ``effective`` has every flag whose value is known, defaults included; it is empty where the
+    engine refuses before its flags are final. ``depends`` says for every other flag what its
+    value hangs on. ``announced`` are the lines the engine prints, in order. ``reason`` says why
+    nothing could be predicted at all.
+    """
+
+    engine: str
+    release: Release | None
+    effective: Mapping[str, Value] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    depends: Mapping[str, str] = field(default_factory=dict)
+    announced: tuple[str, ...] = ()
+    releases: tuple[Release, ...] = ()
+    reason: str = ""
+
+    def changes_of(self, flag: str) -> tuple[Change, ...]:
+        """What happens to one flag, in order."""
+        return tuple(change for change in self.changes if change.flag == flag)
+
+
+class Unsettled(Exception):  # noqa: N818 - an outcome, not an error
+    """What is asked for depends on something unknown; the text says on what."""
+
+
+class Refused(Exception):  # noqa: N818 - an outcome, not an error
+    """The engine stops here; the rejection is in the launch already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """An accelerator as far as the engines' defaults ask.
+
+    ``memory`` in MiB as the driver states it, ``capability`` the CUDA compute capability.
+    """
+
+    name: str
+    memory: int
+    capability: tuple[int, int]
+
+
+class Launch:
+    """A launch while the engine's steps work on it.
+
+    Flags are read and set like a mapping. ``requested`` is what the command asked for and does
+    not change; ``environment`` holds the variables set for the engine.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        release: Release,
+        requested: Mapping[str, Value],
+        defaults: Mapping[str, Value],
+        *,
+        environment: Mapping[str, str],
+        draft: ModelConfig | None,
+        target: ModelConfig | None,
+        gpu: Gpu | None,
+    ) -> None:
+        self.engine = engine
+        self.release = release
+        self.requested = requested
+        self.environment = environment
+        self._draft = draft
+        self._target = target
+        self._gpu = gpu
+        self.values: dict[str, Value] = {**defaults, **requested}
+        self.notes: dict[str, Any] = {}
+        """What one step found out for a later one, where the engine keeps it outside its flags."""
+        self.depends: dict[str, str] = {}
+        self.changes: list[Change] = []
+        self.ignored: list[Ignored] = []
+        self.rejections: list[Rejection] = []
+        self.announced: list[str] = []
+        self._step: Step | None = None
+        self._line: str | None = None
+
+    def __getitem__(self, flag: str) -> Any:
+        """The value of a flag now; ``None`` where the release has no such flag.
+
+        Raises:
+            Unsettled: its value hangs on something unknown.
+        """
+        if flag in self.depends:
+            raise Unsettled(self.depends[flag])
+        return self.values.get(flag)
+
+    def __setitem__(self, flag: str, value: Value) -> None:
+        """Give a flag the value the engine gives it."""
+        before = self.values.get(flag)
+        unsettled = self.depends.pop(flag, None) is not None
+        self.values[flag] = value
+        if unsettled or before != value or type(before) is not type(value):
+            self.changes.append(Change(flag, before, value, self.step, self._line))
+
+    @property
+    def step(self) -> Step:
+        """The step at work."""
+        assert self._step is not None
+        return self._step
+
+    def given(self, flag: str) -> bool:
+        """Whether the command asked for this flag."""
+        return flag in self.requested
+
+    def has(self, flag: str) -> bool:
+        """Whether this release has the flag."""
+        return flag in self.values
+
+    @property
+    def gpu(self) -> Gpu:
+        """The accelerator.
+
+        Raises:
+            Unsettled: nobody said which.
+        """
+        if self._gpu is None:
+            raise Unsettled("the GPU, its memory and architecture (say which with --device)")
+        return self._gpu
+
+    @property
+    def target(self) -> ModelConfig:
+        """The target's ``config.json``.
+
+        Raises:
+            Unsettled: it was not given.
+        """
+        if self._target is None:
+            raise Unsettled("the target's config.json (--target-config)")
+        return self._target
+
+    @property
+    def draft(self) -> ModelConfig:
+        """The draft's ``config.json``.
+
+        Raises:
+            Unsettled: it was not given.
+        """
+        if self._draft is None:
+            raise Unsettled("the draft's config.json (--draft-config)")
+        return self._draft
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether the draft's ``config.json`` is known."""
+        return self._draft is not None
+
+    def announce(self, *values: object) -> None:
+        """Print the step's line; changes of this step made afterwards carry it. Nothing for a silent step."""
+        if self.step.announced is not None:
+            self._line = self.step.announced.format(*values)
+            self.announced.append(self._line)
+
+    def ignore(self, flag: str, reason: str) -> None:
+        """Note that a flag was asked for in vain."""
+        if self.given(flag):
+            self.ignored.append(Ignored(flag, reason, self.step))
+
+    def ignore_variable(self, name: str, reason: str) -> None:
+        """Note that an environment variable was set in vain."""
+        self.ignored.append(Ignored(name, reason, self.step))
+
+    def reject(self, message: str, kind: str = "ValueError") -> NoReturn:
+        """Refuse to start.
+
+        Raises:
+            Refused: always.
+        """
+        self.rejections.append(Rejection(message, self.step, kind))
+        raise Refused
+
+    def run(self, step: Step) -> None:
+        """Let one step do its work; what it cannot settle becomes "depends on"."""
+        self._step, self._line = step, None
+        try:
+            step.apply(self)
+        except Unsettled as unsettled:
+            for flag in step.sets:
+                if flag in self.values:
+                    self.depends.setdefault(flag, str(unsettled))
+
+
+class Mark(Protocol):
+    """What :meth:`Engine.step` returns: takes a function, registers it and gives it back."""
+
+    def __call__(self, apply: Callable[[Launch], None], /) -> Callable[[Launch], None]:
+        """Register the function."""
+
+
+class Engine:
+    """The steps of one engine.
+
+    Parameters:
+        name: as in ``Resolution.engine``.
+        releases: the releases whose source was read, oldest first.
+        defaults: the flags of a release with their defaults.
+        check_stage: the stage whose refusals come when every flag is final.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        releases: tuple[Release, ...],
+        defaults: Callable[[Release], Mapping[str, Value]],
+        check_stage: int | None = None,
+    ) -> None:
+        self.name = name
+        self.releases = releases
+        self.defaults = defaults
+        self.check_stage = check_stage
+        self._steps: list[Step] = []
+
+    def step(
+        self,
+        step_id: str,
+        title: str,
+        *,
+        when: str,
+        then: str,
+        releases: str = "*",
+        source: str,
+        stage: IntEnum,
+        sets: tuple[str, ...] = (),
+        says: str | None = None,
+    ) -> Mark:
+        """Mark a function as a step of this engine; ``releases`` as :meth:`ReleaseRange.parse` reads it."""
+
+        def mark(apply: Callable[[Launch], None]) -> Callable[[Launch], None]:
+            covered = ReleaseRange.parse(releases)
+            self._steps.append(Step(step_id, title, when, then, says, covered, source, stage, sets, apply))
+            return apply
+
+        return mark
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every step, in the order the engine runs them."""
+        return tuple(sorted(self._steps, key=lambda step: step.stage))
+
+    def steps_of(self, release: Release) -> Iterator[Step]:
+        """The steps of one release, in order."""
+        return (step for step in self.steps if release in step.releases)
+
+    def nearest(self, release: Release) -> Release:
+        """The newest release read that is not after this one; the oldest where all are."""
+        return max((known for known in self.releases if known <= release), default=self.releases[0])
+
+    def resolve(self, launch: Launch) -> Resolution:
+        """Run every step of the launch's release."""
+        refused = False
+        for step in self.steps_of(launch.release):
+            if refused:
+                break
+            try:
+                launch.run(step)
+            except Refused:
+                refused = True
+        final = not refused or launch.step.stage == self.check_stage
+        hidden = launch.depends if final else launch.values
+        return Resolution(
+            engine=self.name,
+            release=launch.release,
+            effective={flag: value for flag, value in launch.values.items() if flag not in hidden},
+            changes=tuple(launch.changes),
+            ignored=tuple(launch.ignored),
+            rejections=tuple(launch.rejections),
+            depends=dict(launch.depends) if final else {},
+            announced=tuple(launch.announced),
+            releases=(launch.release,),
+        )
