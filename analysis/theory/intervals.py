@@ -103,7 +103,7 @@ def request_interval(accepted: ArrayLike, steps: ArrayLike, settings: Settings =
     pooled = float(total_accepted / total_steps)
     if requests < 2:
         return Interval(
-            pooled, math.inf, math.inf, JACKKNIFE, requests, 0.0, "one request says nothing about how requests differ"
+            pooled, math.inf, math.inf, JACKKNIFE, requests, 1.0, "one request says nothing about how requests differ"
         )
     without = (total_accepted - counts) / (total_steps - weights)
     error = math.sqrt((requests - 1) / requests * float(((without - without.mean()) ** 2).sum()))

@@ -1,0 +1,85 @@
+"""Which of several replicas, ranks or engines falls behind its siblings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.theory.divergence import divergence_test
+from analysis.theory.intervals import Interval
+from analysis.theory.settings import DEFAULTS, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaFigures:
+    """One replica's interval and the verify steps it rests on."""
+
+    interval: Interval
+    steps: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaVerdict:
+    """One replica against the pool of the others.
+
+    Attributes:
+        unit: the replica's name.
+        accepted_per_step: its own figure. siblings: that of the others, pooled by steps.
+        share: its figure over theirs.
+        p_value: one-sided, of a share this small if the true one were at the margin.
+        outlier: whether it counts as behind, with the share of false ones among such controlled.
+    """
+
+    unit: str
+    accepted_per_step: float
+    siblings: float
+    share: float
+    p_value: float
+    outlier: bool
+
+
+def benjamini_hochberg(p_values: Sequence[float], rate: float = DEFAULTS.false_discovery_rate) -> tuple[int, ...]:
+    """Indexes of the rejected hypotheses at this false discovery rate, in ascending order.
+
+    Source: Benjamini & Hochberg (1995).
+    """
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    passing = [rank for rank, index in enumerate(order, start=1) if p_values[index] <= rate * rank / len(p_values)]
+    return tuple(sorted(order[: passing[-1]])) if passing else ()
+
+
+def compare_replicas(
+    replicas: Mapping[str, ReplicaFigures], settings: Settings = DEFAULTS
+) -> tuple[ReplicaVerdict, ...]:
+    """Each replica against the others, in the order given; nothing to say of fewer than two.
+
+    The test is that of :mod:`analysis.theory.divergence` against the leave-one-out pool with the
+    replica margin; the pool's own error counts. Replicas whose siblings accept nothing are not judged.
+    """
+    verdicts: list[ReplicaVerdict] = []
+    for unit, own in replicas.items():
+        others = [figures for name, figures in replicas.items() if name != unit]
+        steps = math.fsum(figures.steps for figures in others)
+        if steps == 0:
+            continue
+        pooled = math.fsum(figures.steps * figures.interval.accepted_per_step for figures in others) / steps
+        if pooled == 0:
+            continue
+        pooled_error = math.hypot(*(figures.steps * _error(figures.interval) for figures in others)) / steps
+        test = divergence_test(own.interval, pooled, settings.replica_margin, pooled_error, settings)
+        verdicts.append(
+            ReplicaVerdict(
+                unit, own.interval.accepted_per_step, pooled, test.retained_share, test.p_value, outlier=False
+            )
+        )
+    behind = set(benjamini_hochberg([verdict.p_value for verdict in verdicts], settings.false_discovery_rate))
+    return tuple(
+        ReplicaVerdict(v.unit, v.accepted_per_step, v.siblings, v.share, v.p_value, index in behind)
+        for index, v in enumerate(verdicts)
+    )
+
+
+def _error(interval: Interval) -> float:
+    """Standard error that agrees with the guarded half width."""
+    return interval.half / interval.quantile
