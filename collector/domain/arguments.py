@@ -48,6 +48,11 @@ class Argument:
         return UNSEEN
 
     @property
+    def requested_seen(self) -> bool:
+        """Whether the launch command states it."""
+        return self.requested is not UNSEEN
+
+    @property
     def changed(self) -> bool:
         """Whether it was asked for and something else runs or is predicted to run."""
         known = self.effective if self.effective is not UNSEEN else self.predicted
@@ -80,6 +85,10 @@ class Arguments(Mapping[str, Argument]):
     def seen(self, name: str) -> bool:
         """Whether anybody stated a value for it."""
         return self[name].runs is not UNSEEN
+
+    def requested(self) -> dict[str, Value]:
+        """What the launch command asked for, by name."""
+        return {name: item.requested for name, item in self.by_name.items() if not isinstance(item.requested, _Unseen)}
 
     @property
     def any_effective(self) -> bool:

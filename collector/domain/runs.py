@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -73,7 +73,8 @@ class RunRecord:
 
     ``arguments`` hold what was asked (launch command) and what the engine said it runs with;
     predictions are added by the analysis. ``engine_version`` is what the inputs state,
-    ``release_range`` what the form of the lines allows.
+    ``release_range`` what the form of the lines allows. ``line_text`` gives the redacted text at a
+    window's position while its source is at hand.
     """
 
     engine: str
@@ -94,6 +95,7 @@ class RunRecord:
     validation: Validation | None = None
     temperature: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    line_text: Callable[[int], str | None] | None = field(default=None, compare=False, repr=False)
 
     def events_of(self, kind: str) -> list[Event]:
         """The events of one kind, in the order they were read."""

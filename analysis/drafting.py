@@ -1,0 +1,134 @@
+"""How a run drafts: method, depth, width and branching, from arguments or from printed pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from collector.domain.arguments import Arguments
+
+MTP_WITHOUT_DRAFT = frozenset({"eagle", "mtp"})
+"""Methods that use the target's own module when no draft is named."""
+
+BLOCK_METHODS = frozenset({"dflash", "dspark", "ngram", "ngram_gpu", "medusa"})
+"""Methods whose depth is the verify width less one (DESIGN section 5)."""
+
+_SGLANG_METHODS = {"nextn": "eagle", "standalone": "draft_model", "frozen_kv_mtp": "mtp"}
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """What a run drafts with.
+
+    Attributes:
+        method: the engine's effective name in lower case; ``None`` where the run does not speculate.
+        known: whether anything said so; ``False`` means that nobody stated the drafting arguments.
+        depth: k, longest run of drafts. ``width``: n, tokens verified, root included. ``topk``: branching, 1 = chain.
+        assumed: taken over from the judged run, or inferred from printed pairs.
+        note: how, in words.
+    """
+
+    method: str | None = None
+    known: bool = False
+    depth: int | None = None
+    width: int | None = None
+    topk: int | None = None
+    has_draft_path: bool | None = None
+    assumed: bool = False
+    note: str = ""
+
+    @property
+    def chain(self) -> bool:
+        """Whether drafts form a chain."""
+        return self.topk in (None, 1)
+
+    @property
+    def one_module(self) -> bool:
+        """Whether the target's own single module drafts, so that more depth means running it again."""
+        return self.method == "mtp" or (self.method == "eagle" and not self.has_draft_path)
+
+
+def drafting_of(engine: str, arguments: Arguments) -> Drafting:
+    """Read the drafting arguments; nothing is guessed here."""
+    reader = _READERS.get(engine)
+    return reader(arguments) if reader else Drafting()
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _sglang(arguments: Arguments) -> Drafting:
+    if not arguments.seen("speculative_algorithm"):
+        stated = arguments.any_effective or arguments.any_requested
+        return Drafting(known=stated)
+    algorithm = arguments.value("speculative_algorithm")
+    if algorithm is None:
+        return Drafting(known=True)
+    name = str(algorithm).lower()
+    method = _SGLANG_METHODS.get(name, name)
+    steps = _whole(arguments.value("speculative_num_steps"))
+    width = _whole(arguments.value("speculative_num_draft_tokens"))
+    depth = steps
+    if method in BLOCK_METHODS:
+        depth = width - 1 if width is not None else None
+    path = arguments.value("speculative_draft_model_path")
+    return Drafting(
+        method=method,
+        known=True,
+        depth=depth,
+        width=width,
+        topk=_whole(arguments.value("speculative_eagle_topk")),
+        has_draft_path=path is not None and path != arguments.value("model_path"),
+    )
+
+
+_READERS = {"sglang": _sglang}
+
+
+def infer_width(lengths: np.ndarray, rates: np.ndarray, widest: int = 65) -> tuple[int, str] | None:
+    """The verify width and rate definition that explain every printed pair, if exactly one does.
+
+    Shapes: ``lengths`` and ``rates`` (n,), as printed to two decimals. The two families of
+    definitions (theory section 1.2) are tried: length / width, and (length - 1) / (width - 1).
+    """
+    known = np.isfinite(lengths) & np.isfinite(rates)
+    lengths, rates = lengths[known], rates[known]
+    if lengths.size == 0:
+        return None
+    fits: list[tuple[int, str]] = []
+    for width in range(2, widest):
+        for definition, implied, slack in (
+            ("length/width", lengths / width, 0.005 / width),
+            ("accepted/drafted", (lengths - 1) / (width - 1), 0.005 / (width - 1)),
+        ):
+            if np.all(np.abs(implied - rates) <= 0.005 + slack + 1e-9):
+                fits.append((width, definition))
+    return fits[0] if len(fits) == 1 else None
+
+
+def assume_from(subject: Drafting, lengths: np.ndarray, rates: np.ndarray) -> Drafting:
+    """The judged run's drafting for a run that states none, unless its own lines contradict.
+
+    A contradiction is a length above depth + 1 or a printed rate that implies another width.
+    """
+    if subject.depth is not None and lengths.size and np.nanmax(lengths) > subject.depth + 1.005:
+        return replace(
+            subject,
+            depth=None,
+            width=None,
+            topk=None,
+            assumed=True,
+            note="its lengths exceed the judged run's depth + 1",
+        )
+    inferred = infer_width(lengths, rates)
+    if inferred is not None and subject.width is not None and inferred[0] != subject.width:
+        return replace(
+            subject,
+            depth=inferred[0] - 1 if subject.chain else None,
+            width=inferred[0],
+            assumed=True,
+            note=f"its printed rate implies a width of {inferred[0]}",
+        )
+    return replace(subject, assumed=True, note="taken to draft as the judged run does; its inputs do not say")

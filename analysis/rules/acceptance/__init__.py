@@ -1,0 +1,1 @@
+"""Are drafts accepted as often as they should be?"""

@@ -1,0 +1,1 @@
+"""Is the draft wired as it was trained? Rules about draft and target models."""

@@ -1,0 +1,1 @@
+"""Is it running what was asked for? Rules about flags."""

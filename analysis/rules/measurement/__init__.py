@@ -1,0 +1,1 @@
+"""Can the figures be trusted?"""

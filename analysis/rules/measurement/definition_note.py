@@ -1,0 +1,87 @@
+"""MEA001: what a printed figure really means here."""
+
+from __future__ import annotations
+
+from analysis import words
+from analysis.base import Outcome, Rule
+from analysis.case import RunView
+from analysis.printed import PrintedRate
+from analysis.theory.rates import RateDefinition
+from collector.domain.arguments import Arguments
+from collector.domain.findings import Finding, Question, Severity
+
+_SPOKEN = {
+    "length/width": "length / {width}",
+    "length/max_length": "length / {max_length}",
+    "accepted/depth": "(length - 1) / {depth}",
+    "length/depth": "length / {depth}",
+}
+
+
+class MetricDefinitionNote(Rule):
+    """A figure the engine prints follows another definition than its name suggests.
+
+    Why it matters:
+        "Accept rate" has had three formulas in one engine. Two of them count the target's own
+        token, so they never reach 0, and none compares with a validation accuracy.
+
+    How to fix:
+        Compare the figures that draftscope shows: they are converted once, from counts.
+
+    Example:
+        Accept rate 0.30 with 6 draft tokens is 1.80 / 6; of 5 drafted tokens 16% are accepted.
+
+    Source:
+        SGLang 0.5.3 to 0.5.23, `scheduler_metrics_mixin.py` and successors; theory section 1.2.
+    """
+
+    id, name = "MEA001", "metric-definition-note"
+    question = Question.DATA
+    severity = Severity.INFO
+
+    def check(self, speculating: RunView, args: Arguments | None = None, printed: PrintedRate | None = None) -> Outcome:
+        """Note every definition that differs from ours."""
+        if args is not None and args.value("enable_beta_spec") is True and speculating.pooled is not None:
+            yield self._beta_spec(speculating)
+        if printed is None or printed.definition in (None, RateDefinition.ACCEPTED_DRAFTED):
+            return
+        definition = str(printed.definition)
+        strict = speculating.value("draft_acceptance_rate")
+        formula = _SPOKEN[definition].format(
+            width=speculating.width, max_length=(speculating.depth or 0) + 1, depth=speculating.depth
+        )
+        ours = f" Of the drafted tokens {words.percent(strict)} are accepted." if strict is not None else ""
+        bonus = " and counts the target's own token" if printed.definition.counts_bonus else ""
+        yield self.finding(
+            f"The printed accept rate {printed.rate:g} is {formula}{bonus}",
+            f"{printed.length:g} over its denominator gives the printed {printed.rate:g}.{ours} Neither compares with a validation accuracy.",
+            values={
+                "metric": "accept rate",
+                "printed_rate_definition": definition,
+                "printed": printed.rate,
+                **speculating.figures("draft_acceptance_rate", "acceptance_length"),
+            },
+            evidence=[speculating.window_evidence(printed.row)],
+            fix=["Compare acceptance length, or accepted of drafted, as shown here."],
+            verify=[
+                f"{printed.rate:g} x {_denominator(definition, speculating)} = {printed.rate * _denominator(definition, speculating):.2f}"
+            ],
+        )
+
+    def _beta_spec(self, run: RunView) -> Finding:
+        shown = float(run.frame["printed_length"].dropna().iloc[-1])
+        return self.finding(
+            "The printed accept length is 1.0 too high on this release",
+            "With --enable-beta-spec this release counts the target's own token twice, in the log, in the metrics and in "
+            "avg_spec_accept_length. The figures here are corrected.",
+            values={"metric": "accept len", "printed": shown, **run.figures("acceptance_length")},
+            evidence=run.first_and_last,
+            fix=["Subtract 1 from every printed accept length of this server, or move to 0.5.4 or later."],
+            verify=["Compare with completion_tokens / spec_verify_ct of a few responses."],
+            severity=Severity.WARNING,
+        )
+
+
+def _denominator(definition: str, run: RunView) -> int:
+    depth, width = run.depth or 0, run.width or 0
+    return {"length/width": width, "length/max_length": depth + 1}.get(definition, depth)

@@ -1,0 +1,60 @@
+"""MEA006: too few windows or requests for a verdict."""
+
+from __future__ import annotations
+
+from analysis import words
+from analysis.base import Outcome, Rule
+from analysis.case import Case, RunView
+from analysis.figures import Pooled
+from analysis.thresholds import Thresholds
+from collector.domain.findings import Question, Severity
+
+
+class InsufficientEvidence(Rule):
+    """There are too few windows or requests for the verdict at hand.
+
+    Why it matters:
+        One window of one request says little: at batch 1 a single line ranges from 1.9 to 4.3
+        around a true length of 3.1. An answer from a handful of lines is a guess.
+
+    How to fix:
+        Let it run: 12 steady windows, or 10 requests with counts, decide most questions.
+
+    Example:
+        Six decode lines of one request.
+
+    Source:
+        Theory section 4.2 and 4.3.
+    """
+
+    id, name = "MEA006", "insufficient-evidence"
+    question = Question.DATA
+    severity = Severity.INFO
+
+    def check(self, speculating: RunView, acceptance: Pooled, thresholds: Thresholds, case: Case) -> Outcome:
+        """Count what stands behind the figures, and what the divergence test still needs."""
+        few = acceptance.windows < thresholds.few_windows
+        needed = thresholds.few_windows if few else None
+        test = case.divergence
+        if test is not None and test.verdict == "inconclusive" and test.windows_needed is not None:
+            needed = max(needed or 0, test.windows_needed)
+        if not few and needed is None and not acceptance.tainted:
+            return
+        have = acceptance.windows
+        reason = f"{words.plural(have, 'window')} so far; {needed or thresholds.few_windows} decide it."
+        if acceptance.tainted:
+            reason = f"Every window has start-up, a pause or nothing running inside its clock, so all {have} were used. {reason}"
+        yield self.finding(
+            f"{words.plural(have, 'window')}: too few to be sure"
+            if few or acceptance.tainted
+            else f"{have} windows leave the question open",
+            reason,
+            values={
+                "windows": have,
+                "windows_needed": needed or thresholds.few_windows,
+                "verify_steps": acceptance.verify_steps,
+            },
+            evidence=speculating.first_and_last,
+            fix=[f"Collect {max(1, (needed or thresholds.few_windows) - have)} more windows under steady load."],
+            verify=["draftscope diagnose LONGER_LOG"],
+        )

@@ -1,0 +1,273 @@
+"""The text report: the four verdicts first, then what to do, then why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from analysis import words
+from analysis.diagnosis import Diagnosis
+from collector.domain.arguments import UNSEEN, Argument
+from collector.domain.findings import Finding, Severity, State
+from collector.domain.quantities import QUANTITIES, Estimate
+from collector.domain.runs import Role
+
+_STATE: Final = {
+    State.OK: ("✓", "OK", "green"),
+    State.PROBLEM: ("◆", "PROBLEM", "bold red"),
+    State.CANNOT_TELL: ("?", "CANNOT TELL", "bold yellow"),
+    State.NOT_APPLICABLE: ("–", "does not apply", "dim"),
+}
+_SEVERITY: Final = {
+    Severity.CRITICAL: ("⬣ critical", "bold red"),
+    Severity.WARNING: ("▲ warning", "red"),
+    Severity.INFO: ("○ note", "cyan"),
+}
+_QUESTION: Final = {
+    "config": "Runs as asked?",
+    "acceptance": "Accepted enough?",
+    "payoff": "Pays?",
+    "data": "Figures sound?",
+}
+_SHOWN: Final = (
+    "acceptance_length",
+    "conditional_acceptance_rate",
+    "draft_acceptance_rate",
+    "expected_acceptance_length",
+    "realistic_acceptance_length",
+    "retained_share",
+    "generation_throughput",
+    "step_seconds",
+    "speedup",
+    "step_cost_ratio",
+    "break_even_acceptance_length",
+    "running_requests",
+)
+
+
+def print_report(console: Console, diagnosis: Diagnosis) -> None:
+    """Print the whole report."""
+    for part in _parts(diagnosis):
+        console.print(part)
+
+
+def _parts(diagnosis: Diagnosis) -> Iterable[RenderableType]:
+    yield Text(diagnosis.headline, style="bold")
+    yield _subject(diagnosis)
+    yield ""
+    yield _verdicts(diagnosis)
+    if diagnosis.next_steps:
+        yield _heading("Do next")
+        yield _numbered(diagnosis.next_steps)
+    figures = _figures(diagnosis)
+    if figures is not None:
+        yield _heading("Figures")
+        yield figures
+    if diagnosis.payoff is not None and len(diagnosis.payoff.repairs) > 1:
+        yield _heading("What each repair would give")
+        yield _repairs(diagnosis)
+    changed = [item for item in diagnosis.subject.arguments.values() if item.changed]
+    if changed:
+        yield _heading("Asked and runs")
+        yield _arguments(changed)
+    if diagnosis.findings:
+        yield _heading(f"Findings ({len(diagnosis.findings)})")
+        for finding in diagnosis.findings:
+            yield _finding(finding)
+    if diagnosis.ruled_out:
+        yield _heading("Ruled out")
+        yield _listed(f"{item.rule} {item.name}: {item.why}" for item in diagnosis.ruled_out)
+    if diagnosis.skipped:
+        yield _heading("Not judged")
+        yield _skipped(diagnosis)
+    if diagnosis.crashes:
+        yield _heading("Rules that failed (our fault; please report)")
+        yield _listed(f"{item.rule} {item.name}: {item.error}" for item in diagnosis.crashes)
+    yield _heading("Read")
+    yield _readings(diagnosis)
+
+
+def _heading(text: str) -> RenderableType:
+    return Padding(Text(text, style="bold underline"), (1, 0, 0, 0))
+
+
+def _numbered(lines: Iterable[str]) -> Table:
+    table = _grid()
+    for number, line in enumerate(lines, 1):
+        table.add_row(f" {number}.", Text(line))
+    return table
+
+
+def _listed(lines: Iterable[str]) -> Table:
+    table = _grid()
+    for line in lines:
+        table.add_row(" -", Text(line))
+    return table
+
+
+def _grid() -> Table:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _subject(diagnosis: Diagnosis) -> Text:
+    view = diagnosis.subject
+    version = str(view.record.engine_version or f"release not printed, fits {view.record.release_range}")
+    parts = [f"{view.record.engine} ({version})", f"method {view.method or 'none'}"]
+    if view.depth is not None:
+        parts.append(f"depth {view.depth}, {view.width} tokens verified a step")
+    return Text(" · ".join(parts), style="dim")
+
+
+def _verdicts(diagnosis: Diagnosis) -> Table:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for question, verdict in diagnosis.verdicts.items():
+        mark, word, style = _STATE[verdict.state]
+        sentence = Text(verdict.summary)
+        if verdict.provide:
+            sentence.append(f" Would decide it: {verdict.provide}", style="italic")
+        table.add_row(Text(_QUESTION[question]), Text(f"{mark} {word}", style=style), sentence)
+    return table
+
+
+def _figures(diagnosis: Diagnosis) -> Table | None:
+    roles = [view for view in diagnosis.runs if view.quantities]
+    keys = [key for key in _SHOWN if any(key in view.quantities for view in roles)]
+    if not keys:
+        return None
+    table = Table(box=None, padding=(0, 1), show_edge=False, pad_edge=False)
+    table.add_column("")
+    for view in roles:
+        table.add_column("this run" if view.role is Role.SUBJECT else view.role.value, justify="right")
+    for key in keys:
+        cells = [figure(key, view.quantities[key]) if key in view.quantities else "" for view in roles]
+        table.add_row(QUANTITIES[key].label, *cells)
+    return table
+
+
+def figure(key: str, estimate: Estimate) -> str:
+    """A quantity as people read it, its interval behind it and "assumed" where it is."""
+    value = estimate.value
+    if not isinstance(value, (int, float)):
+        return str(value)
+    unit = QUANTITIES[key].unit
+    form = {
+        "tokens/step": (words.length, ".2f"),
+        "tok/s": (words.speed, ".3g"),
+        "s": (words.duration, ".3g"),
+        "x": (words.factor, ".3g"),
+    }.get(unit, (words.significant, ".3g"))
+    if key.startswith(("conditional", "break_even_conditional")):
+        form = (words.rate, ".3f")
+    if key in ("draft_acceptance_rate", "retained_share") or key.startswith("loss_share"):
+        low, high = estimate.low, estimate.high
+        bounds = f" [{100 * low:.0f}, {100 * high:.0f}]" if low is not None and high is not None else ""
+        return words.percent(value) + bounds
+    text = form[0](value)
+    bounds = words.interval(estimate.low, estimate.high, form[1])
+    return " ".join(part for part in (text, bounds, "(assumed)" if estimate.assumed else "") if part)
+
+
+_REPAIR_NAMES: Final = {
+    "as_it_is": "As it is",
+    "acceptance_repaired": "Acceptance repaired",
+    "step_cost_repaired": "Step cost repaired",
+    "both_repaired": "Both",
+}
+
+
+def _repairs(diagnosis: Diagnosis) -> Table:
+    assert diagnosis.payoff is not None
+    table = Table(box=None, padding=(0, 1), show_edge=False, pad_edge=False)
+    for column, justify in (
+        ("", "left"),
+        ("length", "right"),
+        ("step cost", "right"),
+        ("tok/s", "right"),
+        ("speed-up", "right"),
+        ("", "left"),
+    ):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    for repair in diagnosis.payoff.repairs:
+        table.add_row(
+            _REPAIR_NAMES[repair.name],
+            words.length(repair.length),
+            words.significant(repair.step_cost_ratio),
+            words.significant(repair.throughput),
+            words.factor(repair.speedup),
+            ("pays" if repair.speedup > 1 else "still a loss")
+            + (", usual step cost assumed" if repair.assumed else ""),
+        )
+    table.add_row(
+        "No speculation", "1.00", "1.00", words.significant(diagnosis.payoff.baseline_throughput), "x1.00", ""
+    )
+    return table
+
+
+def _arguments(changed: list[Argument]) -> Table:
+    table = Table(box=None, padding=(0, 1), show_edge=False, pad_edge=False)
+    for column in ("flag", "asked", "runs", "where"):
+        table.add_column(column, overflow="fold")
+    for argument in changed:
+        seen = argument.effective is not UNSEEN
+        runs = words.value(argument.effective) if seen else f"{words.value(argument.predicted)} (predicted)"
+        proof = argument.effective_evidence
+        table.add_row(argument.name, words.value(argument.requested), runs, proof.place if proof else "")
+    return table
+
+
+def _finding(finding: Finding) -> RenderableType:
+    label, style = _SEVERITY[finding.severity]
+    head = Text.assemble((label, style), " ", (finding.title, "bold"))
+    about = f"{finding.rule} {finding.name}, confidence {finding.confidence.word}"
+    if finding.scope != "run":
+        about += f", about {finding.scope}"
+    body = _grid()
+    body.add_row("", Text(finding.why))
+    for item in finding.evidence[:3]:
+        text = item.text if len(item.text) <= 160 else item.text[:157] + "..."
+        body.add_row("", Text(f"{item.place}: {text}", style="dim"))
+    for rival in finding.ruled_out:
+        body.add_row("", Text(f"Not the cause: {rival.name} {rival.why}."))
+    for number, step in enumerate(finding.fix, 1):
+        body.add_row("", Text(f"Fix {number}: {step}"))
+    for check in finding.verify[:1]:
+        body.add_row("", Text(f"Check: {check}"))
+    return Padding(Group(head, Text(f"  {about}", style="dim"), body), (0, 0, 1, 0))
+
+
+def _skipped(diagnosis: Diagnosis) -> Table:
+    """Rules that could not look, by reason, so that one missing file is one line."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for item in diagnosis.skipped:
+        by_reason.setdefault((item.reason, item.provide), []).append(item.rule)
+    return _listed(
+        f"{', '.join(rules)}: {reason}." + (f" Provide: {provide}" if provide else "")
+        for (reason, provide), rules in by_reason.items()
+    )
+
+
+def _readings(diagnosis: Diagnosis) -> Table:
+    table = _grid()
+    for reading in diagnosis.readings:
+        text = f"{reading.source}"
+        if reading.role:
+            text += f" ({reading.role})"
+        if reading.lines:
+            text += f": read {words.plural(reading.lines, 'line')}, understood {words.count(reading.understood)}"
+        if reading.oversize_lines:
+            text += f", dropped {words.plural(reading.oversize_lines, 'line')} over the size cap"
+        for note in reading.notes:
+            text += f". {note}"
+        table.add_row(" -", Text(text))
+    return table
