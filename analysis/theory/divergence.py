@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.theory.intervals import CONSERVATIVE, Interval
+from analysis.theory.intervals import CONSERVATIVE, Interval, t_probability
 from analysis.theory.settings import DEFAULTS, Settings
 from collector.domain.errors import ImpossibleFigure
 
@@ -106,8 +106,6 @@ def divergence_test(
     Raises:
         ImpossibleFigure: nothing is expected to be accepted.
     """
-    from scipy.special import stdtr
-
     if not expected_accepted > 0:
         raise ImpossibleFigure(
             f"expected {expected_accepted:g} accepted drafts per step",
@@ -120,9 +118,7 @@ def divergence_test(
     low, high = share - half, share + half
     verdict: Verdict = "divergent" if high < margin else "consistent" if low >= margin else "inconclusive"
     distance = share - margin
-    p_value = (
-        float(stdtr(min(interval.degrees_of_freedom, 1e6), distance * quantile / half)) if half < math.inf else 0.5
-    )
+    p_value = t_probability(interval.degrees_of_freedom, distance * quantile / half) if half < math.inf else 0.5
     return Divergence(share, low, high, p_value, verdict, _needed(interval, distance, half, verdict, settings))
 
 

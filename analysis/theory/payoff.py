@@ -8,12 +8,13 @@ factor at equal concurrency. Everything here but the usual step cost is measured
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from analysis.theory.chain import implied_rate
 from analysis.theory.settings import DEFAULTS, Settings
-from collector.domain.errors import ImpossibleFigure
+from collector.domain.errors import ImpossibleFigure, InputError
 
 RepairName = Literal["as_it_is", "acceptance_repaired", "step_cost_repaired", "both_repaired"]
 
@@ -85,6 +86,23 @@ def nearest_published_cost(depth: float, mixture_of_experts: bool) -> tuple[str,
     return best.model, best.depth, best.batch, best.ratio
 
 
+def fit_step_cost(depths: Sequence[float], ratios: Sequence[float]) -> tuple[float, float]:
+    """Verify cost and cost per draft position from step costs at several depths: intercept and slope of a line.
+
+    Raises:
+        InputError: fewer than two different depths.
+    """
+    if len(set(depths)) < 2 or len(depths) != len(ratios):
+        raise InputError("a cost per position needs step costs at two depths", hint="measure at another depth too")
+    middle = math.fsum(depths) / len(depths)
+    level = math.fsum(ratios) / len(ratios)
+    pairs = zip(depths, ratios, strict=True)
+    slope = math.fsum((depth - middle) * (ratio - level) for depth, ratio in pairs) / math.fsum(
+        (depth - middle) ** 2 for depth in depths
+    )
+    return level - slope * middle, slope
+
+
 def break_even_rate(step_cost_ratio: float, depth: float) -> float | None:
     """The conditional acceptance at which the length equals the step cost; ``None`` where none does.
 
@@ -116,7 +134,8 @@ class PayOff:
     Attributes:
         length, throughput, baseline_throughput, depth: as given.
         step_cost_ratio: rho, plain steps that one speculative step costs.
-        speedup: throughput over the baseline's, and the baseline's time per output token over this run's.
+        speedup: throughput over the baseline's.
+        speedup_time: the baseline's time per output token over this run's, where both are known.
         speedup_low, speedup_high: its 95% interval, ``None`` where the inputs had none.
         break_even_length: the length at which it neither gains nor loses, which is rho.
         break_even_rate: the conditional acceptance that gives that length; ``None`` where none does.
@@ -135,6 +154,7 @@ class PayOff:
     depth: float | None
     step_cost_ratio: float
     speedup: float
+    speedup_time: float | None
     speedup_low: float | None
     speedup_high: float | None
     break_even_length: float
@@ -151,7 +171,7 @@ class PayOff:
     def document(self) -> dict[str, Any]:
         """All of it as plain values, repairs as a list of mappings."""
         document = asdict(self)
-        document["repairs"] = [asdict(repair) for repair in self.repairs]
+        document["repairs"] = list(document["repairs"])
         return document
 
 
@@ -166,13 +186,16 @@ def pay_off(
     running: float | None = None,
     throughput_half: float | None = None,
     baseline_half: float | None = None,
+    time_per_output_token: float | None = None,
+    baseline_time_per_output_token: float | None = None,
 ) -> PayOff:
     """The pay-off of a run from its length and throughput and the throughput of a comparable plain run.
 
     ``rho = L X0 / X``, ``S = X / X0``. Repairs: the healthy length at today's step cost, the usual
     step cost at today's length, and both. The loss ``ln(S_ref / S) = ln(L_ref / L) + ln(rho / rho_ref)``
     is split between the two; a part that is better than its reference counts as none.
-    ``throughput_half`` and ``baseline_half`` are half widths of 95% intervals, in tokens per second.
+    ``throughput_half`` and ``baseline_half`` are half widths of 95% intervals, in tokens per second,
+    times per output token are seconds.
 
     Raises:
         ImpossibleFigure: a throughput is not above zero or the length is below 1 beyond rounding.
@@ -192,7 +215,9 @@ def pay_off(
     cost_loss = 0.0 if usual_step_cost is None else max(0.0, math.log(ratio / usual_step_cost))
     total = acceptance_loss + cost_loss
     shares_known = realistic_length is not None and usual_step_cost is not None and total > 0
-    per_second = None if running is None else running / baseline_throughput
+    time_ratio = None
+    if time_per_output_token and baseline_time_per_output_token:
+        time_ratio = baseline_time_per_output_token / time_per_output_token
     return PayOff(
         length=length,
         throughput=throughput,
@@ -200,6 +225,7 @@ def pay_off(
         depth=depth,
         step_cost_ratio=ratio,
         speedup=speedup,
+        speedup_time=time_ratio,
         speedup_low=low,
         speedup_high=high,
         break_even_length=ratio,
@@ -211,7 +237,7 @@ def pay_off(
         loss_share_acceptance=acceptance_loss / total if shares_known else None,
         loss_share_step_cost=cost_loss / total if shares_known else None,
         step_seconds=None if running is None else step_seconds(running, length, throughput),
-        baseline_step_seconds=per_second,
+        baseline_step_seconds=None if running is None else step_seconds(running, 1.0, baseline_throughput),
     )
 
 

@@ -34,16 +34,20 @@ class Settings:
         drift_cap, drift_allowance, drift_relative_allowance, drift_threshold: the block CUSUM
             (z cap, K, K relative to the mean over sigma, h). Source: resampled traces, no alarm
             in 132,000 blocks.
+        drift_largest_allowance: K stays at or below this; a quieter baseline is taken to spread
+            more than it did, since an allowance near the z cap would make the detector blind.
         drift_block_requests: request-equivalents pooled into one block.
+        drift_steps_per_request: steps of a request where the mean is unknown (long-tailed chat).
         drift_baseline_blocks: blocks that make the baseline.
         drift_autocorrelation_cap: lag-1 autocorrelation beyond this is not believed.
+        drift_load_tolerance: blocks whose load differs by more than this share from the baseline's
+            say nothing about throughput at equal load.
+        drift_dating_penalty: PELT's penalty in units of log(n) times the variance.
         usual_cost_dense, usual_cost_experts: step cost at depth k as (intercept, slope per
             position): the middle of published cases of the class. An assumption, shown as one.
         usual_cost_depth_cap: depths beyond this are priced as this.
         depth_extension: how many positions beyond the measured ones may be extrapolated.
         depth_indifference: relative speed-up below which the smaller of two depths is better.
-        load_tolerance: running requests may differ by this share and still compare.
-        idle_factor: a window whose own clock exceeds the median by this factor had idle time in it.
     """
 
     printed_rounding: float = 0.005
@@ -64,17 +68,19 @@ class Settings:
     drift_cap: float = 3.0
     drift_allowance: float = 0.75
     drift_relative_allowance: float = 0.10
+    drift_largest_allowance: float = 1.5
     drift_threshold: float = 8.0
     drift_block_requests: float = 20.0
+    drift_steps_per_request: float = 260.0
     drift_baseline_blocks: int = 50
     drift_autocorrelation_cap: float = 0.6
+    drift_load_tolerance: float = 0.20
+    drift_dating_penalty: float = 3.0
     usual_cost_dense: tuple[float, float] = (1.15, 0.07)
     usual_cost_experts: tuple[float, float] = (1.45, 0.11)
     usual_cost_depth_cap: float = 8.0
     depth_extension: int = 2
     depth_indifference: float = 0.03
-    load_tolerance: float = 0.20
-    idle_factor: float = 3.0
 
 
 DEFAULTS: Final = Settings()
