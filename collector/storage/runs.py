@@ -1,0 +1,405 @@
+"""Runs: storing what was read about them, loading them back, and listing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select, update
+
+from collector.domain.arguments import UNSEEN, Argument, Arguments, LaunchCommand
+from collector.domain.deployments import Serving
+from collector.domain.errors import UnknownName
+from collector.domain.findings import Question, State, Verdict
+from collector.domain.runs import Event, RunRecord
+from collector.domain.versions import Release, ReleaseRange
+from collector.storage.bulk import digest_of, insert_or_keep
+from collector.storage.drafts import (
+    load_config,
+    load_draft_config,
+    load_validation,
+    save_config,
+    save_draft,
+    save_validation,
+)
+from collector.storage.lines import load_lines, save_lines
+from collector.storage.sources import attach_source
+from collector.storage.tables import ARGUMENTS, JUDGEMENTS, RUN_EVENTS, RUNS, VERDICTS
+from collector.storage.types import dump_json
+from collector.storage.windows import append_prefills, append_windows, load_prefills, load_windows
+
+NOWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]", "127.0.0.1", "::1", "localhost", "*"})  # noqa: S104 - names, not a bind
+"""Hosts that name no machine: addresses to listen on, and a machine's word for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """One run as a list shows it: no windows, no arguments.
+
+    ``verdicts``, ``headline`` and ``summary`` are those of the last judgement, empty where there was none.
+    """
+
+    id: int
+    engine: str
+    engine_version: Release | None
+    release_range: ReleaseRange
+    serving: Serving
+    deployment: str | None
+    host: str
+    port: int | None
+    source: str
+    started_at: float | None
+    ended_at: float | None
+    labels: Mapping[str, str]
+    sample: bool
+    judged_at: float | None = None
+    headline: str = ""
+    verdicts: Mapping[Question, Verdict] = field(default_factory=dict)
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs to list; what is ``None`` or empty does not restrict.
+
+    ``text`` is looked for in models, deployment, host and source; ``verdict`` is a question and its state.
+    """
+
+    engine: str | None = None
+    method: str | None = None
+    deployment: str | None = None
+    sample: bool | None = None
+    verdict: tuple[Question, State] | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Some runs, the latest first; ``following`` continues where they end, ``None`` at the last page."""
+
+    runs: tuple[StoredRun, ...]
+    following: str | None
+
+
+# -- storing --------------------------------------------------------------------------------------
+
+
+def save_run(
+    connection: Connection,
+    record: RunRecord,
+    *,
+    source_id: int,
+    ordinal: int = 0,
+    first_offset: int = 0,
+    deployment: str | None = None,
+    sample: bool = False,
+    at: float,
+) -> int:
+    """Store everything a record holds, or add it to the run it belongs to; returns the run's id.
+
+    A run is identified by host, port and start where the host names a machine, else by its place
+    in its source (``ordinal``). What is known stays known: unseen values erase nothing, windows
+    and events that are stored already are left as they are. ``at`` is the present instant.
+    """
+    identity = run_identity(record, source_id, ordinal)
+    run_id = _find_or_add(connection, record, identity, sample=sample, at=at)
+    attach_source(connection, run_id, source_id, ordinal=ordinal, first_offset=first_offset)
+    save_arguments(connection, run_id, record.arguments)
+    _save_events(connection, run_id, record.events)
+    append_windows(connection, run_id, source_id, record.windows)
+    append_prefills(connection, run_id, source_id, record.prefills)
+    _update_run(connection, run_id, record, deployment=deployment)
+    return run_id
+
+
+def run_identity(record: RunRecord, source_id: int, ordinal: int) -> str:
+    """What makes two records the same run, as a digest."""
+    if record.host not in NOWHERE and record.started_at is not None:
+        return digest_of(record.engine, record.host, record.port, f"{record.started_at:.2f}")
+    return digest_of(record.engine, "source", source_id, ordinal)
+
+
+def _find_or_add(connection: Connection, record: RunRecord, identity: str, *, sample: bool, at: float) -> int:
+    listed_at = next(moment for moment in (record.started_at, record.ended_at, at) if moment is not None)
+    serving = Serving.of(record.engine, record.arguments)
+    values = {
+        "identity": identity,
+        "engine": record.engine,
+        "host": record.host,
+        "port": record.port,
+        "started_at": record.started_at,
+        "listed_at": listed_at,
+        "source": record.source,
+        "labels": {},
+        "sample": sample,
+        **asdict(serving),
+    }
+    connection.execute(insert_or_keep(connection, RUNS), values)
+    return int(connection.execute(select(RUNS.c.id).where(RUNS.c.identity == identity)).scalar_one())
+
+
+def _update_run(connection: Connection, run_id: int, record: RunRecord, *, deployment: str | None) -> None:
+    row = _row(connection, run_id)
+    serving = Serving.of(record.engine, load_arguments(connection, run_id))
+    values: dict[str, Any] = {**asdict(serving), "labels": {**row.labels, **record.labels}}
+    known = {
+        "port": record.port,
+        "started_at": record.started_at,
+        "temperature": record.temperature,
+        "deployment": deployment,
+        "engine_version": None if record.engine_version is None else str(record.engine_version),
+        "launch": None if record.launch is None else _launch_document(record.launch),
+    }
+    if record.release_range != ReleaseRange():
+        ends = record.release_range.first, record.release_range.last
+        values["release_first"], values["release_last"] = (None if end is None else str(end) for end in ends)
+    if record.ended_at is not None:
+        known["ended_at"] = max(record.ended_at, row.ended_at or record.ended_at)
+    if record.target_config is not None:
+        known["target_config_id"] = save_config(connection, record.target_config)
+    if record.draft_config is not None or record.validation is not None:
+        config = record.draft_config or load_draft_config(connection, row.draft_id)
+        known["draft_id"] = draft_id = save_draft(connection, serving.draft_model, config)
+        if record.validation is not None:
+            known["validation_id"] = save_validation(connection, draft_id, record.validation)
+    values |= {name: value for name, value in known.items() if value is not None}
+    connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(values))
+
+
+def save_arguments(connection: Connection, run_id: int, arguments: Arguments) -> None:
+    """Add what is known of a run's arguments; values that are unseen here stay as they are stored."""
+    if not arguments:
+        return
+    proofs = [proof for item in arguments.values() for proof in (item.requested_evidence, item.effective_evidence)]
+    lines = save_lines(connection, run_id, proofs)
+    columns = ARGUMENTS.c
+    stored = {row.name: row for row in connection.execute(select(ARGUMENTS).where(columns.run_id == run_id))}
+    fresh: list[dict[str, Any]] = []
+    for item in arguments.values():
+        values: dict[str, Any] = {name: getattr(item, name) for name in ("requested", "predicted", "effective")}
+        for kind in ("requested", "effective"):
+            proof = getattr(item, f"{kind}_evidence")
+            values[f"{kind}_line_id"] = None if proof is None else lines[proof]
+        row = stored.get(item.name)
+        if row is None:
+            fresh.append({"run_id": run_id, "name": item.name, **values})
+            continue
+        changed = {
+            name: value
+            for name, value in values.items()
+            if _stated(name, value) and dump_json(value) != _text(getattr(row, name))
+        }
+        if changed:
+            connection.execute(
+                update(ARGUMENTS).where(columns.run_id == run_id, columns.name == item.name).values(changed)
+            )
+    if fresh:
+        connection.execute(insert(ARGUMENTS), fresh)
+
+
+def _stated(column: str, value: Any) -> bool:
+    return value is not None if column.endswith("_line_id") else value is not UNSEEN
+
+
+def _text(value: Any) -> str | None:
+    return None if value is UNSEEN else dump_json(value)
+
+
+def _save_events(connection: Connection, run_id: int, events: Sequence[Event]) -> None:
+    if not events:
+        return
+    lines = save_lines(connection, run_id, [event.evidence for event in events])
+    rows = [
+        {
+            "run_id": run_id,
+            "digest": digest_of(event.kind, event.at, sorted(event.values.items()), lines[event.evidence]),
+            "kind": event.kind,
+            "at": event.at,
+            "figures": dict(event.values),
+            "line_id": lines[event.evidence],
+        }
+        for event in events
+    ]
+    connection.execute(insert_or_keep(connection, RUN_EVENTS), rows)
+
+
+def link_runs(connection: Connection, run_id: int, *, previous: int | None = None, baseline: int | None = None) -> None:
+    """Say which run a run is to be compared with; ``None`` leaves the link as it is."""
+    values = {"previous_run_id": previous, "baseline_run_id": baseline}
+    given = {name: other for name, other in values.items() if other is not None}
+    if given:
+        connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(given))
+
+
+def label_run(connection: Connection, run_id: int, labels: Mapping[str, str]) -> None:
+    """Replace the free labels of a run."""
+    connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(labels=dict(labels)))
+
+
+# -- loading --------------------------------------------------------------------------------------
+
+
+def load_run(connection: Connection, run_id: int) -> RunRecord:
+    """A run with everything that was stored about it.
+
+    Raises:
+        UnknownName: no run has this id.
+    """
+    row = _row(connection, run_id)
+    return RunRecord(
+        engine=row.engine,
+        source=row.source,
+        engine_version=_release(row.engine_version),
+        release_range=ReleaseRange(_release(row.release_first), _release(row.release_last)),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        host=row.host,
+        port=row.port,
+        arguments=load_arguments(connection, run_id),
+        launch=None if row.launch is None else _launch(row.launch),
+        events=_load_events(connection, run_id),
+        windows=load_windows(connection, [run_id])[run_id],
+        prefills=load_prefills(connection, run_id),
+        draft_config=load_draft_config(connection, row.draft_id),
+        target_config=load_config(connection, row.target_config_id),
+        validation=load_validation(connection, row.validation_id),
+        temperature=row.temperature,
+        labels=row.labels,
+    )
+
+
+def load_arguments(connection: Connection, run_id: int) -> Arguments:
+    """The arguments of a run by name."""
+    lines = load_lines(connection, run_id)
+    rows = connection.execute(select(ARGUMENTS).where(ARGUMENTS.c.run_id == run_id).order_by(ARGUMENTS.c.name))
+    return Arguments({
+        row.name: Argument(
+            row.name, row.requested, row.predicted, row.effective,
+            lines.get(row.requested_line_id), lines.get(row.effective_line_id),
+        )
+        for row in rows
+    })  # fmt: skip
+
+
+def _load_events(connection: Connection, run_id: int) -> list[Event]:
+    lines = load_lines(connection, run_id)
+    rows = connection.execute(select(RUN_EVENTS).where(RUN_EVENTS.c.run_id == run_id).order_by(RUN_EVENTS.c.id))
+    return [Event(row.kind, lines[row.line_id], row.at, row.figures) for row in rows]
+
+
+def _row(connection: Connection, run_id: int) -> Row[Any]:
+    row = connection.execute(select(RUNS).where(RUNS.c.id == run_id)).one_or_none()
+    if row is None:
+        raise UnknownName(f"no run has the id {run_id}", hint="draftscope runs list shows them")
+    return row
+
+
+def _release(text: str | None) -> Release | None:
+    return None if text is None else Release.parse(text)
+
+
+def _launch_document(launch: LaunchCommand) -> dict[str, Any]:
+    return {
+        "engine": launch.engine,
+        "text": launch.text,
+        "requested": dict(launch.requested),
+        "environment": dict(launch.environment),
+        "unknown": list(launch.unknown),
+        "source": launch.source,
+        "line": launch.line,
+    }
+
+
+def _launch(document: Mapping[str, Any]) -> LaunchCommand:
+    return LaunchCommand(**{**document, "unknown": tuple(document["unknown"])})
+
+
+# -- listing --------------------------------------------------------------------------------------
+
+
+def list_runs(
+    connection: Connection, chosen: RunFilter | None = None, *, limit: int = 50, following: str | None = None
+) -> RunPage:
+    """Runs, the latest first. ``following`` is that of the page before.
+
+    Raises:
+        UnknownName: ``following`` is not from here.
+    """
+    columns = RUNS.c
+    query = _chosen(select(RUNS), chosen or RunFilter())
+    if following is not None:
+        moment, last_id = _position(following)
+        query = query.where(or_(columns.listed_at < moment, and_(columns.listed_at == moment, columns.id < last_id)))
+    rows = connection.execute(query.order_by(columns.listed_at.desc(), columns.id.desc()).limit(limit + 1)).all()
+    shown = rows[:limit]
+    more = f"{shown[-1].listed_at!r}:{shown[-1].id}" if len(rows) > limit else None
+    return RunPage(tuple(_judged(connection, shown)), more)
+
+
+def load_stored(connection: Connection, run_id: int) -> StoredRun:
+    """One run as a list shows it.
+
+    Raises:
+        UnknownName: no run has this id.
+    """
+    return next(iter(_judged(connection, [_row(connection, run_id)])))
+
+
+def _chosen(query: Select[Any], chosen: RunFilter) -> Select[Any]:
+    columns = RUNS.c
+    for name in ("engine", "method", "deployment", "sample"):
+        value = getattr(chosen, name)
+        if value is not None:
+            query = query.where(columns[name] == value)
+    if chosen.text:
+        places = (columns.served_model, columns.target_model, columns.draft_model, columns.deployment, columns.host,
+                  columns.source)  # fmt: skip
+        query = query.where(
+            or_(*(func.lower(place).contains(chosen.text.lower(), autoescape=True) for place in places))
+        )
+    if chosen.verdict is not None:
+        question, state = chosen.verdict
+        judged = select(VERDICTS.c.run_id).where(VERDICTS.c.question == question.value, VERDICTS.c.state == state.value)
+        query = query.where(columns.id.in_(judged))
+    return query
+
+
+def _position(following: str) -> tuple[float, int]:
+    moment, _, last_id = following.partition(":")
+    try:
+        return float(moment), int(last_id)
+    except ValueError:
+        raise UnknownName(f"no page continues at {following!r}", hint="leave it out for the first page") from None
+
+
+def _judged(connection: Connection, rows: Iterable[Row[Any]]) -> Iterable[StoredRun]:
+    rows = list(rows)
+    ids = [row.id for row in rows]
+    verdicts: dict[int, dict[Question, Verdict]] = {}
+    for row in connection.execute(select(VERDICTS).where(VERDICTS.c.run_id.in_(ids))):
+        question = Question(row.question)
+        verdicts.setdefault(row.run_id, {})[question] = Verdict(question, State(row.state), row.summary, row.provide)
+    judgements = {row.run_id: row for row in connection.execute(select(JUDGEMENTS).where(JUDGEMENTS.c.run_id.in_(ids)))}
+    for row in rows:
+        judgement = judgements.get(row.id)
+        known = verdicts.get(row.id, {})
+        yield StoredRun(
+            id=row.id,
+            engine=row.engine,
+            engine_version=_release(row.engine_version),
+            release_range=ReleaseRange(_release(row.release_first), _release(row.release_last)),
+            serving=Serving(**{name: getattr(row, name) for name in Serving.__slots__}),
+            deployment=row.deployment,
+            host=row.host,
+            port=row.port,
+            source=row.source,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+            labels=row.labels,
+            sample=row.sample,
+            judged_at=judgement.judged_at if judgement else None,
+            headline=judgement.headline if judgement else "",
+            verdicts={question: known[question] for question in Question if question in known},
+            summary=judgement.summary if judgement else {},
+        )

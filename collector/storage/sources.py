@@ -1,0 +1,118 @@
+"""Sources: which bytes were read, how far, and what was made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from collector.domain.evidence import Evidence
+from collector.domain.runs import Reading, UnreadShape
+from collector.storage.bulk import insert_or_keep
+from collector.storage.tables import RUN_SOURCES, SOURCES
+
+_COUNTS = ("lines", "engine_lines", "understood", "unread", "torn_samples", "oversize_lines")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a source is stored.
+
+    ``byte_offset`` and ``line`` count what lies before it. Digests are SHA-256: of the first
+    ``head_length`` bytes (at most 4 KiB) and of the last bytes (at most 4 KiB) before ``byte_offset``.
+    """
+
+    byte_offset: int = 0
+    line: int = 0
+    size: int = 0
+    head_digest: str = ""
+    head_length: int = 0
+    tail_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSource:
+    """A source with its checkpoint and reading."""
+
+    id: int
+    path: str
+    checkpoint: Checkpoint
+    reading: Reading
+
+
+def add_source(connection: Connection, path: str, reading: Reading, *, at: float) -> int:
+    """Store a new source of which nothing is stored yet; returns its id."""
+    values = {"path": path, "read_at": at, **_checkpoint(Checkpoint()), **_reading(reading)}
+    return int(connection.execute(insert(SOURCES).values(values).returning(SOURCES.c.id)).scalar_one())
+
+
+def source_at(connection: Connection, address: str, *, at: float) -> int:
+    """The id of a source that is no file (an endpoint), stored on first sight."""
+    query = select(SOURCES.c.id).where(SOURCES.c.path == address).order_by(SOURCES.c.id.desc()).limit(1)
+    found = connection.execute(query).scalar_one_or_none()
+    return add_source(connection, address, Reading(address), at=at) if found is None else int(found)
+
+
+def find_sources(connection: Connection, path: str) -> list[StoredSource]:
+    """All sources last read under this path, the latest first."""
+    query = select(SOURCES).where(SOURCES.c.path == path).order_by(SOURCES.c.read_at.desc(), SOURCES.c.id.desc())
+    return [_stored(row) for row in connection.execute(query)]
+
+
+def sources_with_head(connection: Connection, head_digest: str) -> list[StoredSource]:
+    """All sources that begin with the same bytes, the latest first: copies and renamed files."""
+    query = select(SOURCES).where(SOURCES.c.head_digest == head_digest)
+    return [_stored(row) for row in connection.execute(query.order_by(SOURCES.c.read_at.desc(), SOURCES.c.id.desc()))]
+
+
+def save_progress(
+    connection: Connection, source_id: int, checkpoint: Checkpoint, reading: Reading, *, path: str, at: float
+) -> None:
+    """Note how far a source is stored; belongs into the transaction that stores its rows."""
+    values = {"path": path, "read_at": at, **_checkpoint(checkpoint), **_reading(reading)}
+    connection.execute(update(SOURCES).where(SOURCES.c.id == source_id).values(values))
+
+
+def attach_source(
+    connection: Connection, run_id: int, source_id: int, *, ordinal: int = 0, first_offset: int = 0
+) -> None:
+    """Note that a source tells of a run: its ``ordinal``-th, beginning at ``first_offset``."""
+    row = {"source_id": source_id, "ordinal": ordinal, "run_id": run_id, "first_offset": first_offset}
+    connection.execute(insert_or_keep(connection, RUN_SOURCES), row)
+
+
+def runs_of_source(connection: Connection, source_id: int) -> list[tuple[int, int, int]]:
+    """The runs a source tells of, in order: ordinal, run id, first offset."""
+    columns = RUN_SOURCES.c
+    query = select(columns.ordinal, columns.run_id, columns.first_offset).where(columns.source_id == source_id)
+    return [(row.ordinal, row.run_id, row.first_offset) for row in connection.execute(query.order_by(columns.ordinal))]
+
+
+def load_readings(connection: Connection, run_id: int) -> list[Reading]:
+    """What was made of each source of a run."""
+    of_run = select(RUN_SOURCES.c.source_id).where(RUN_SOURCES.c.run_id == run_id)
+    query = select(SOURCES).where(SOURCES.c.id.in_(of_run)).order_by(SOURCES.c.id)
+    return [_stored(row).reading for row in connection.execute(query)]
+
+
+def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    return {name: getattr(checkpoint, name) for name in Checkpoint.__slots__}
+
+
+def _reading(reading: Reading) -> dict[str, Any]:
+    shapes = [
+        [shape.shape, shape.count, shape.example.source, shape.example.line, shape.example.text]
+        for shape in reading.unread_shapes
+    ]
+    counts = {name: getattr(reading, name) for name in _COUNTS}
+    texts = {"name": reading.source, "role": reading.role, "kind": reading.kind}
+    return {**texts, **counts, "notes": list(reading.notes), "unread_shapes": shapes}
+
+
+def _stored(row: Row[Any]) -> StoredSource:
+    shapes = tuple(UnreadShape(shape, count, Evidence(*example)) for shape, count, *example in row.unread_shapes)
+    counts = {name: getattr(row, name) for name in _COUNTS}
+    reading = Reading(row.name, row.role, row.kind, **counts, unread_shapes=shapes, notes=tuple(row.notes))
+    checkpoint = Checkpoint(**{name: getattr(row, name) for name in Checkpoint.__slots__})
+    return StoredSource(row.id, row.path, checkpoint, reading)

@@ -1,0 +1,359 @@
+"""The tables. Style and retention: ``docs/decisions/0001-schema.md``.
+
+Samples (``decode_samples``, ``prefill_samples``, ``series_samples``) hold instants as seconds
+since 1970, exactly as read; everything else has times with zone. Samples are clustered by run
+and time, because every page asks for a run's windows by time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    UniqueConstraint,
+    text,
+)
+
+from collector.storage.types import Instant, Json, SeenJson, Text
+
+METADATA: Final = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Key = BigInteger().with_variant(Integer, "sqlite")
+"""A surrogate key; SQLite numbers rows by itself only under the plain name INTEGER."""
+
+
+def _reference(name: str, target: str, *, on_delete: str = "CASCADE", **options: Any) -> Column[int]:
+    return Column(name, Key, ForeignKey(f"{target}.id", ondelete=on_delete), **options)
+
+
+MODEL_CONFIGS: Final = Table(
+    "model_configs",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True, comment="SHA-256 of source and document"),
+    Column("source", Text, nullable=False),
+    Column("raw", Json, nullable=False, comment="config.json as read"),
+)
+
+DRAFTS: Final = Table(
+    "drafts",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True, comment="SHA-256 of name and config: one checkpoint"),
+    Column("name", Text, nullable=False, comment="path or repository as the launch states it; empty if unknown"),
+    _reference("config_id", "model_configs", on_delete="SET NULL"),
+)
+
+DRAFT_VALIDATIONS: Final = Table(
+    "draft_validations",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    _reference("draft_id", "drafts", nullable=False),
+    Column("digest", String(64), nullable=False, comment="SHA-256 of all figures"),
+    Column("trainer", Text, nullable=False),
+    Column("measure", String(16), nullable=False, comment="prefix, conditional, marginal or unknown"),
+    Column("measure_stated", Boolean, nullable=False),
+    Column("temperature", Double),
+    Column("draft_vocabulary_coverage", Double),
+    Column("accuracy", Double, nullable=False),
+    Column("accuracy_at", Json, nullable=False, comment="by position, the first draft first"),
+    Column("evidence", Json, nullable=False),
+    UniqueConstraint("draft_id", "digest"),
+)
+
+RUNS: Final = Table(
+    "runs",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("identity", String(64), nullable=False, unique=True, comment="SHA-256 of what makes two runs the same"),
+    Column("engine", Text, nullable=False),
+    Column("engine_version", Text),
+    Column("release_first", Text),
+    Column("release_last", Text),
+    Column("host", Text, nullable=False),
+    Column("port", Integer),
+    Column("started_at", Instant),
+    Column("ended_at", Instant, comment="last sign of life"),
+    Column("listed_at", Instant, nullable=False, comment="start, else end, else when it was first stored"),
+    Column("source", Text, nullable=False),
+    Column("deployment", Text, comment="the name given in settings"),
+    Column("served_model", Text, nullable=False),
+    Column("target_model", Text, nullable=False),
+    Column("draft_model", Text, nullable=False),
+    Column("method", Text, comment="empty: does not speculate; NULL: nobody said"),
+    Column("parallelism", Text, nullable=False),
+    Column("device", Text, nullable=False),
+    Column("temperature", Double),
+    Column("labels", Json, nullable=False),
+    Column("sample", Boolean, nullable=False, comment="shipped with the product"),
+    Column("launch", Json, comment="launch command, redacted"),
+    _reference("draft_id", "drafts", on_delete="SET NULL"),
+    _reference("target_config_id", "model_configs", on_delete="SET NULL"),
+    _reference("validation_id", "draft_validations", on_delete="SET NULL"),
+    _reference("previous_run_id", "runs", on_delete="SET NULL", comment="only where linked explicitly"),
+    _reference("baseline_run_id", "runs", on_delete="SET NULL", comment="only where linked explicitly"),
+    Index(None, "listed_at", "id"),
+    Index(None, "engine", "target_model", "started_at"),
+)
+
+ARGUMENTS: Final = Table(
+    "arguments",
+    METADATA,
+    _reference("run_id", "runs", primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("requested", SeenJson, comment="NULL: not seen; null: stated to be unset"),
+    Column("predicted", SeenJson),
+    Column("effective", SeenJson),
+    _reference("requested_line_id", "source_lines", on_delete="SET NULL"),
+    _reference("effective_line_id", "source_lines", on_delete="SET NULL"),
+)
+
+SOURCES: Final = Table(
+    "sources",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("path", Text, nullable=False, comment="path or address it was last read under"),
+    Column("name", Text, nullable=False, comment="what evidence calls it"),
+    Column("head_digest", String(64), nullable=False, comment="SHA-256 of the first head_length bytes"),
+    Column("head_length", Integer, nullable=False),
+    Column("tail_digest", String(64), nullable=False, comment="SHA-256 of the last bytes before byte_offset"),
+    Column("byte_offset", BigInteger, nullable=False, comment="everything before it is stored"),
+    Column("line", BigInteger, nullable=False, comment="lines before byte_offset"),
+    Column("size", BigInteger, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("lines", BigInteger, nullable=False),
+    Column("engine_lines", BigInteger, nullable=False),
+    Column("understood", BigInteger, nullable=False),
+    Column("unread", BigInteger, nullable=False),
+    Column("torn_samples", BigInteger, nullable=False),
+    Column("oversize_lines", BigInteger, nullable=False),
+    Column("unread_shapes", Json, nullable=False),
+    Column("notes", Json, nullable=False),
+    Column("read_at", Instant, nullable=False),
+    Index(None, "path"),
+    Index(None, "head_digest"),
+)
+
+RUN_SOURCES: Final = Table(
+    "run_sources",
+    METADATA,
+    _reference("source_id", "sources", primary_key=True),
+    Column("ordinal", Integer, primary_key=True, comment="first, second, ... run in this source, from 0"),
+    _reference("run_id", "runs", nullable=False, index=True),
+    Column("first_offset", BigInteger, nullable=False, comment="where this run begins in the source"),
+)
+
+SOURCE_LINES: Final = Table(
+    "source_lines",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    _reference("run_id", "runs", nullable=False),
+    Column("digest", String(64), nullable=False, comment="SHA-256 of source, line and text"),
+    Column("source", Text, nullable=False),
+    Column("line", BigInteger),
+    Column("text", Text, nullable=False),
+    UniqueConstraint("run_id", "digest"),
+)
+
+RUN_EVENTS: Final = Table(
+    "run_events",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    _reference("run_id", "runs", nullable=False),
+    Column("digest", String(64), nullable=False, comment="SHA-256 of the whole event"),
+    Column("kind", Text, nullable=False),
+    Column("at", Double),
+    Column("figures", Json, nullable=False),
+    _reference("line_id", "source_lines", nullable=False),
+    UniqueConstraint("run_id", "digest"),
+)
+
+DECODE_SAMPLES: Final = Table(
+    "decode_samples",
+    METADATA,
+    _reference("run_id", "runs", primary_key=True),
+    Column("at", Double, primary_key=True),
+    Column("unit", Text, primary_key=True),
+    _reference("source_id", "sources", primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("line", BigInteger, nullable=False),
+    Column("origin", SmallInteger, nullable=False, comment="0 requests, 1 counters, 2 log"),
+    Column("seconds", Double),
+    Column("running_requests", Double),
+    Column("waiting_requests", Double),
+    Column("verify_steps", Double),
+    Column("accepted_tokens", Double),
+    Column("drafted_tokens", Double),
+    Column("generated_tokens", Double),
+    Column("generation_throughput", Double),
+    Column("printed_length", Double),
+    Column("printed_rate", Double),
+    Column("tokens_in_use", Double),
+    Column("kv_cache_usage", Double),
+    Column("graph", Boolean),
+    Column("prefills", Integer, nullable=False),
+    Column("accepted_at", LargeBinary, comment="counts by position, packed (collector.storage.packing)"),
+    sqlite_with_rowid=False,
+)
+
+PREFILL_SAMPLES: Final = Table(
+    "prefill_samples",
+    METADATA,
+    _reference("run_id", "runs", primary_key=True),
+    Column("at", Double, primary_key=True),
+    Column("unit", Text, primary_key=True),
+    _reference("source_id", "sources", primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("line", BigInteger, nullable=False),
+    Column("new_tokens", Double, nullable=False),
+    Column("cached_tokens", Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+SERIES: Final = Table(
+    "series",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    _reference("run_id", "runs", nullable=False),
+    Column("digest", String(64), nullable=False, comment="SHA-256 of name and labels"),
+    Column("name", Text, nullable=False),
+    Column("labels", Json, nullable=False),
+    UniqueConstraint("run_id", "digest"),
+)
+
+SERIES_SAMPLES: Final = Table(
+    "series_samples",
+    METADATA,
+    _reference("series_id", "series", primary_key=True),
+    Column("at", Double, primary_key=True),
+    Column("value", Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+JUDGEMENTS: Final = Table(
+    "judgements",
+    METADATA,
+    _reference("run_id", "runs", primary_key=True),
+    Column("judged_at", Instant, nullable=False),
+    Column("headline", Text, nullable=False),
+    Column("summary", Json, nullable=False, comment="figures for lists of runs, as in the diagnosis document"),
+)
+
+VERDICTS: Final = Table(
+    "verdicts",
+    METADATA,
+    _reference("run_id", "runs", primary_key=True),
+    Column("question", String(16), primary_key=True),
+    Column("state", String(16), nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("provide", Text, nullable=False),
+)
+
+RULE_OUTCOMES: Final = Table(
+    "rule_outcomes",
+    METADATA,
+    _reference("run_id", "runs", primary_key=True),
+    Column("rule", String(16), primary_key=True),
+    Column("outcome", String(16), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("reason", Text, nullable=False, comment="why it was ruled out, skipped, or how it failed"),
+    Column("provide", Text, nullable=False),
+    Column("evidence", Json, nullable=False),
+    CheckConstraint("outcome IN ('found', 'clear', 'ruled_out', 'skipped', 'crashed')", name="outcome"),
+)
+
+FINDINGS: Final = Table(
+    "findings",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("fingerprint", String(64), nullable=False, unique=True, comment="SHA-256 of run, rule, scope and subject"),
+    _reference("run_id", "runs", nullable=False, index=True),
+    Column("rule", String(16), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("severity", SmallInteger, nullable=False, comment="1 info, 2 warning, 3 critical"),
+    Column("confidence", SmallInteger, nullable=False, comment="1 low, 2 medium, 3 high"),
+    Column("scope", Text, nullable=False),
+    Column("about", Text, nullable=False, comment="the flag, unit or metric it is about"),
+    Column("title", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("figures", Json, nullable=False),
+    Column("fix", Json, nullable=False),
+    Column("verify", Json, nullable=False),
+    Column("ruled_out", Json, nullable=False),
+    Column("state", String(8), nullable=False),
+    Column("first_seen", Instant, nullable=False),
+    Column("last_seen", Instant, nullable=False),
+    Column("resolved_at", Instant),
+    CheckConstraint("state IN ('open', 'resolved')", name="state"),
+    Index(
+        "ix_findings_open",
+        "severity",
+        "last_seen",
+        sqlite_where=text("state = 'open'"),
+        postgresql_where=text("state = 'open'"),
+    ),
+)
+
+FINDING_EVIDENCE: Final = Table(
+    "finding_evidence",
+    METADATA,
+    _reference("finding_id", "findings", primary_key=True),
+    Column("ordinal", Integer, primary_key=True, autoincrement=False),
+    _reference("line_id", "source_lines", nullable=False),
+)
+
+ALERT_CHANNELS: Final = Table(
+    "alert_channels",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("last_success", Instant),
+    Column("last_failure", Instant),
+    Column("last_error", Text, nullable=False),
+)
+
+ALERT_DELIVERIES: Final = Table(
+    "alert_deliveries",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("message_id", String(64), nullable=False, unique=True, comment="the same at every attempt"),
+    Column("channel", Text, ForeignKey("alert_channels.name", ondelete="CASCADE"), nullable=False),
+    _reference("finding_id", "findings", on_delete="SET NULL"),
+    Column("event", Text, nullable=False, comment="opened, resolved or test"),
+    Column("payload", Json, nullable=False),
+    Column("status", String(8), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("next_try", Instant, nullable=False),
+    Column("finished_at", Instant),
+    Column("last_error", Text, nullable=False),
+    CheckConstraint("status IN ('pending', 'sent', 'failed')", name="status"),
+    Index(
+        "ix_alert_deliveries_due",
+        "next_try",
+        sqlite_where=text("status = 'pending'"),
+        postgresql_where=text("status = 'pending'"),
+    ),
+)
