@@ -21,11 +21,13 @@ from analysis.figures import (
     configuration_quantities,
     load_quantities,
     pooled_acceptance,
+    prompt_quantities,
 )
 from analysis.frame import window_frame
 from analysis.printed import PrintedRate, printed_rate
 from analysis.promise import Promise, promise_of
 from analysis.resolve import Resolution, resolve_range
+from analysis.theory.depth import BestDepth, best_depth, split_step_cost
 from analysis.theory.divergence import Divergence
 from analysis.theory.payoff import PayOff, pay_off, usual_step_cost
 from analysis.thresholds import Thresholds
@@ -175,6 +177,7 @@ class RunView:
         if self.pooled is not None:
             figures |= acceptance_quantities(self.pooled, self.drafting)
         figures |= load_quantities(self.frame)
+        figures |= prompt_quantities(self.record.prefills)
         if self.printed is not None and self.printed.definition is not None:
             figures["printed_rate_definition"] = Estimate(self.printed.definition)
         return figures
@@ -332,7 +335,10 @@ class Case:
     @property
     def readings(self) -> Sequence[Reading]:
         """What was made of each source of the judged run."""
-        return [reading for reading in self.bundle.readings if reading.engine_lines or reading.torn_samples]
+        readings = [reading for reading in self.bundle.readings if reading.engine_lines or reading.torn_samples]
+        if not readings:
+            raise cannot_look("no engine log was read", "a log of the server")
+        return readings
 
     # -- acceptance ---------------------------------------------------------------------------
 
@@ -450,6 +456,24 @@ class Case:
             )
         return self._payoff
 
+    @cached_property
+    def best_depth(self) -> BestDepth | None:
+        """The depth that would pay most; ``None`` where acceptance or step cost is not known.
+
+        Positions are the counted ones, else those that one constant acceptance implies. The step
+        cost is split by the slope of the target's class; without a baseline it is the usual one.
+        """
+        pooled, depth = self.run.pooled, self.run.depth
+        rate = self.run.value("conditional_acceptance_rate")
+        moe = self.mixture_of_experts
+        if pooled is None or not depth or rate is None or (self._payoff is None and moe is None):
+            return None
+        prefix = pooled.prefix[:depth] or tuple(rate**i for i in range(1, depth + 1))
+        ratio = self._payoff.step_cost_ratio if self._payoff else usual_step_cost(depth, moe is not False)
+        slope = usual_step_cost(2, moe is not False) - usual_step_cost(1, moe is not False)
+        verify_cost, draft_cost = split_step_cost(ratio, depth, slope)
+        return best_depth(prefix, draft_cost, verify_cost, current=depth, longest=depth)
+
     @property
     def payoff_or_none(self) -> PayOff | None:
         """The same, ``None`` where it cannot be formed."""
@@ -477,6 +501,8 @@ class Case:
         quantities["speedup"] = Estimate(payoff.speedup, payoff.speedup_low, payoff.speedup_high)
         quantities["step_cost_ratio"] = Estimate(payoff.step_cost_ratio)
         quantities["break_even_acceptance_length"] = Estimate(payoff.break_even_length)
+        if self.best_depth is not None:
+            quantities["best_draft_depth"] = Estimate(self.best_depth.depth, note="draft cost by class, assumed")
         if payoff.break_even_rate is not None:
             quantities["break_even_conditional_acceptance_rate"] = Estimate(payoff.break_even_rate)
         if payoff.loss_share_acceptance is not None:

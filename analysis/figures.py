@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -11,10 +10,11 @@ import pandas as pd
 from analysis.drafting import Drafting
 from analysis.theory.chain import implied_rate
 from analysis.theory.intervals import Interval, window_interval
-from analysis.theory.payoff import step_seconds
+from analysis.theory.positions import conditional_from_prefix
+from analysis.theory.steps import step_time
 from collector.domain.errors import ImpossibleFigure
 from collector.domain.quantities import Estimate
-from collector.domain.windows import Origin
+from collector.domain.windows import Origin, PrefillWindow
 
 _BEST_FIRST = (Origin.REQUESTS, Origin.COUNTERS, Origin.LOG)
 
@@ -24,6 +24,7 @@ class Pooled:
     """Acceptance of a run or unit: counts pooled over windows, and the interval around them.
 
     ``tainted`` is set where every window would have been left out and all were used instead.
+    ``prefix`` are the shares of steps that accepted at least i drafts, where the source counts them.
     """
 
     verify_steps: float
@@ -32,6 +33,7 @@ class Pooled:
     origin: Origin
     windows: int
     tainted: bool
+    prefix: tuple[float, ...] = ()
 
     @property
     def accepted_per_step(self) -> float:
@@ -75,7 +77,19 @@ def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting) -> Pooled | None:
         origin=counted["origin"].iloc[0],
         windows=len(blocks),
         tainted=tainted,
+        prefix=_prefix(counted),
     )
+
+
+def _prefix(rows: pd.DataFrame) -> tuple[float, ...]:
+    """P_1, P_2, ... over the rows that count positions."""
+    counted = rows[rows["accepted_at"].notna()]
+    steps = float(counted["verify_steps"].sum())
+    if not steps:
+        return ()
+    lists = counted["accepted_at"].tolist()
+    longest = max(map(len, lists))
+    return tuple(sum(item[i] for item in lists if i < len(item)) / steps for i in range(longest))
 
 
 def acceptance_quantities(pooled: Pooled, drafting: Drafting) -> dict[str, Estimate]:
@@ -87,6 +101,10 @@ def acceptance_quantities(pooled: Pooled, drafting: Drafting) -> dict[str, Estim
         "verify_steps": Estimate(pooled.verify_steps),
         "accepted_tokens": Estimate(pooled.accepted_tokens),
     }
+    if pooled.prefix:
+        figures["acceptance_rate_at"] = Estimate(list(pooled.prefix), verify_steps=pooled.verify_steps)
+        conditional = list(conditional_from_prefix(pooled.prefix))
+        figures["conditional_acceptance_rate_at"] = Estimate(conditional, verify_steps=pooled.verify_steps)
     if drafting.depth is not None and drafting.depth > 0:
         figures |= _conditional(pooled, drafting.depth, assumed=drafting.assumed)
     if drafting.width is not None and drafting.width > 1:
@@ -159,27 +177,39 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     )
     rate = running = waiting = 0.0
     windows = 0
-    times: list[float] = []
+    steady_rows: list[pd.DataFrame] = []
     for _, rows in timed[timed["origin"] == origin].groupby("unit", sort=False):
         steady = _steady(rows)
         windows = max(windows, len(steady))
         rate += _throughput(steady)
         running += float(steady["running_requests"].mean())
         waiting += float(steady["waiting_requests"].fillna(0).mean())
-        length = steady["acceptance_length"].fillna(1.0)
-        shown = zip(steady["running_requests"], length, steady["generation_throughput"], strict=True)
-        times += [step_seconds(*row) for row in shown if math.isfinite(row[0])]
+        steady_rows.append(steady)
     figures = {
         "generation_throughput": Estimate(rate, windows=windows),
         "running_requests": Estimate(running, windows=windows),
         "waiting_requests": Estimate(waiting, windows=windows),
     }
-    if times:
-        figures["step_seconds"] = Estimate(statistics.median(times), windows=windows)
+    timed = pd.concat(steady_rows)
+    timed = timed[timed["running_requests"].gt(0)]
+    if not timed.empty:
+        time = step_time(
+            timed["running_requests"], timed["acceptance_length"].fillna(1.0), timed["generation_throughput"]
+        )
+        figures["step_seconds"] = Estimate(
+            time.seconds, time.seconds - time.half, time.seconds + time.half, windows=windows
+        )
     usage = frame["kv_cache_usage"].dropna()
     if not usage.empty:
         figures["kv_cache_usage"] = Estimate(float(usage.mean()), windows=len(usage))
     return figures
+
+
+def prompt_quantities(prefills: Sequence[PrefillWindow]) -> dict[str, Estimate]:
+    """The share of prompt tokens found in the cache, over all prefill batches."""
+    cached = sum(item.cached_tokens for item in prefills)
+    total = cached + sum(item.new_tokens for item in prefills)
+    return {"cached_token_share": Estimate(cached / total, windows=len(prefills))} if total else {}
 
 
 def _throughput(rows: pd.DataFrame) -> float:

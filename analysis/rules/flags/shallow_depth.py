@@ -43,7 +43,7 @@ class DraftDepthShallow(Rule):
         rate = speculating.value("conditional_acceptance_rate")
         gain = ""
         if rate is not None:
-            gain = f" At the acceptance seen ({words.rate(rate)}) depth 3 would give about {words.length(expected_length(rate, 3))} tokens a step."
+            gain = f" At conditional acceptance {words.rate(rate)} depth 3 would give {words.length(expected_length(rate, 3))} tokens a step."
         yield self.finding(
             f"Only {depth} token{'s' if depth != 1 else ''} drafted a step",
             f"{width} tokens are verified, one of them the target's own, so no step can yield more than {width}.{gain}",

@@ -1,0 +1,78 @@
+"""ACC004: acceptance fell during the run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from analysis import words
+from analysis.base import Outcome, Rule, cannot_look
+from analysis.case import RunView
+from analysis.figures import Pooled, best_rows, pooled_acceptance
+from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
+from analysis.thresholds import Thresholds
+from collector.domain.findings import Confidence, Finding, Question, Severity
+
+
+class AcceptanceDrifted(Rule):
+    """Acceptance fell while the server ran.
+
+    Why it matters:
+        What was measured after the start no longer holds. Either the traffic changed, or the
+        server did (longer contexts, a swapped adapter, a cache that filled).
+
+    How to fix:
+        Look at what changed at that time: routes, prompt and output lengths, temperature. If
+        the traffic is the same, restart one replica and compare.
+
+    Example:
+        Length 2.9 in the first third of the windows, 2.4 in the last.
+
+    Source:
+        Theory section 4.6; in a log the last third is compared with the first by both intervals.
+    """
+
+    id, name = "ACC004", "acceptance-drifted"
+    question = Question.ACCEPTANCE
+    severity = Severity.WARNING
+    confidence = Confidence.MEDIUM
+    needs = ("ACC006",)
+
+    def check(
+        self, speculating: RunView, acceptance: Pooled, thresholds: Thresholds, findings: Sequence[Finding]
+    ) -> Outcome:
+        """The last third of the counted blocks against the first."""
+        rows = best_rows(speculating.frame)
+        rows = rows[rows["counted"]]
+        blocks = rows["block"].drop_duplicates()
+        if len(blocks) < thresholds.drift_windows:
+            needed = f"{thresholds.drift_windows} windows; {len(blocks)} were read"
+            raise cannot_look(f"a drift takes {needed}", "a longer log")
+        if any(finding.rule == "ACC006" for finding in findings):
+            return
+        third = len(blocks) // 3
+        first = pooled_acceptance(rows[rows["block"].isin(blocks.iloc[:third])], speculating.drafting)
+        last = pooled_acceptance(rows[rows["block"].isin(blocks.iloc[-third:])], speculating.drafting)
+        if first is None or last is None or first.accepted_per_step <= 0:
+            return
+        fell = first.accepted_per_step - last.accepted_per_step
+        lost = fell / first.accepted_per_step
+        if fell <= math.hypot(first.interval.half, last.interval.half) or lost < thresholds.regression_share:
+            return
+        yield self.finding(
+            f"Acceptance fell during the run: length {words.length(first.length)} at first, {words.length(last.length)} at the end",
+            f"{words.percent(lost)} of the accepted drafts are gone between the first and the last third of "
+            f"{words.plural(acceptance.windows, 'window')}. It may be the traffic and not the server.",
+            values={
+                **speculating.figures(*ACCEPTANCE_VALUES),
+                "previous": first.length,
+                "last": last.length,
+                "lost_share": lost,
+            },
+            evidence=speculating.first_and_last,
+            fix=[
+                "Compare the traffic of both ends: routes, prompt and output lengths, temperature.",
+                "Same traffic: restart one replica and compare it with the others.",
+            ],
+            verify=["Split the log at the change and run draftscope diagnose LATER --previous EARLIER."],
+        )
