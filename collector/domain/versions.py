@@ -87,7 +87,7 @@ class ReleaseRange:
         """The releases in both ranges, or ``None`` where there are none."""
         firsts = [end for end in (self.first, other.first) if end is not None]
         lasts = [end for end in (self.last, other.last) if end is not None]
-        both = ReleaseRange(max(firsts, default=None), min(lasts, default=None))
+        both = ReleaseRange(max(firsts, default=None), min(lasts, key=_upper_key, default=None))
         if both.first is not None and both.last is not None and both.first not in both:
             return None
         return both
@@ -102,3 +102,8 @@ class ReleaseRange:
         if self.first is None:
             return f"{self.last} and earlier"
         return f"{self.first} to {self.last}"
+
+
+def _upper_key(release: Release) -> tuple[tuple[int, ...], bool, Release]:
+    """Order of upper ends: one without suffix covers its post-releases, so it lies above them."""
+    return release.numbers, not release.suffix, release

@@ -1,0 +1,449 @@
+"""Everything that is given about one question: logs, launch commands, configs, training output.
+
+A folder is a bundle. What a file is, is told by its name where it has one of the usual names,
+else by its content. Parts that cannot be read are reported and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from collector.domain.arguments import LaunchCommand
+from collector.domain.drafts import ModelConfig, Validation
+from collector.domain.errors import InputError, UnreadableInput
+from collector.domain.evidence import Evidence
+from collector.domain.runs import Bundle, Reading, Role, RunRecord
+from collector.domain.versions import Release
+from collector.formats import formats
+from collector.formats.base import ReadOptions, RunPart
+from collector.formats.reader import LogReader
+from collector.formats.sniff import describe
+from collector.launch import parse_launch
+from collector.models import parse_model_config, read_validation
+from collector.models.configs import describes_model
+from collector.sources.file import STDIN, blocks, cannot_open, head_of, text_of
+
+SAMPLED_BYTES: Final = 1 << 20
+
+
+class Part(StrEnum):
+    """What a file of a bundle is."""
+
+    LOG = "log"
+    LAUNCH = "launch command"
+    DRAFT_CONFIG = "draft config"
+    TARGET_CONFIG = "target config"
+    TRAINING = "training output"
+    METRICS = "metrics"
+    RESPONSES = "request results"
+    BENCHMARK = "benchmark table"
+    SERVER_INFO = "server information"
+    IGNORED = "ignored"
+    UNKNOWN = "not recognised"
+
+
+_NOT_READ: Final = (Part.METRICS, Part.RESPONSES, Part.BENCHMARK, Part.SERVER_INFO)
+_NAMES: Final = {
+    "launch.json": Part.IGNORED,
+    "model_info.json": Part.IGNORED,
+    "expected.yaml": Part.IGNORED,
+    "bench.csv": Part.BENCHMARK,
+    "report.csv": Part.BENCHMARK,
+}
+# Words of a file's name, tried in this order.
+_WORDS: Final = (
+    ("launch", Part.LAUNCH),
+    ("draft_config", Part.DRAFT_CONFIG),
+    ("target_config", Part.TARGET_CONFIG),
+    ("training", Part.TRAINING),
+    ("validation", Part.TRAINING),
+    ("metrics", Part.METRICS),
+    ("responses", Part.RESPONSES),
+    ("server_info", Part.SERVER_INFO),
+)
+_SUFFIXES: Final = {".log": Part.LOG, ".prom": Part.METRICS, ".csv": Part.BENCHMARK, ".jsonl": Part.RESPONSES}
+_DRAFT_KEYS: Final = ("draft_vocab_size", "eagle_config", "dflash_config", "speculators_config", "medusa_num_heads")
+_DRAFT_ARCHITECTURES: Final = ("eagle", "medusa", "mtp", "nextn", "dflash", "dspark", "assistant", "speculator")
+
+
+@dataclass(frozen=True, slots=True)
+class BundleOptions:
+    """What the user said about the files and beyond them.
+
+    Paths name a file for a role; ``validation_accuracy`` is one figure or one a position;
+    ``engine`` and ``engine_version`` win over what the content tells.
+    """
+
+    launch: Path | None = None
+    baseline: Path | None = None
+    previous: Path | None = None
+    draft_config: Path | None = None
+    target_config: Path | None = None
+    training: Path | None = None
+    validation_accuracy: tuple[float, ...] = ()
+    engine: str | None = None
+    engine_version: Release | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a bundle: where it is, what evidence calls it, what it is and for which run.
+
+    ``role`` is ``None`` where neither name nor option says for which run it is; ``asked`` marks a
+    file that was named by the user, not found in a folder.
+    """
+
+    path: Path
+    source: str
+    part: Part
+    role: Role | None
+    asked: bool
+
+
+@dataclass(slots=True)
+class _Runs:
+    """Parts of the bundle while it is put together, by role."""
+
+    logs: dict[Role, list[RunRecord]] = field(default_factory=dict)
+    unnamed: list[list[RunRecord]] = field(default_factory=list)
+    launches: dict[Role, LaunchCommand] = field(default_factory=dict)
+    draft_configs: dict[Role, ModelConfig] = field(default_factory=dict)
+    target_configs: dict[Role, ModelConfig] = field(default_factory=dict)
+    validation: Validation | None = None
+
+
+def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None) -> Bundle:
+    """Read files and folders into the judged run and those it is compared with.
+
+    Raises:
+        UnreadableInput: nothing at all could be recognised.
+    """
+    options = options or BundleOptions()
+    readings: list[Reading] = []
+    problems: list[str] = []
+    errors: list[InputError] = []
+    files = _files(paths, options, errors)
+    runs = _Runs()
+    for file in sorted(files, key=lambda item: item.part is Part.LOG):  # commands first: logs may need them
+        reading = Reading(file.source, role=file.role.value if file.role else "", kind=file.part.value)
+        try:
+            _read_part(file, options, runs, reading)
+        except InputError as error:
+            errors.append(error)
+            reading.notes = (*reading.notes, error.what)
+        readings.append(reading)
+    if options.validation_accuracy:
+        runs.validation = _stated_validation(options.validation_accuracy)
+    problems += [str(error) for error in errors]
+    bundle = _assemble(runs, options, readings, problems)
+    if bundle is None:
+        raise _nothing(errors, paths)
+    return bundle
+
+
+def read_log(
+    path: Path,
+    *,
+    engine: str | None = None,
+    engine_version: Release | None = None,
+    launch: LaunchCommand | None = None,
+    source: str | None = None,
+) -> tuple[list[RunRecord], Reading]:
+    """Every run of one log, and what was made of it; ``-`` is the standard input.
+
+    The whole log's windows are held; to store while reading use :class:`LogReader`.
+
+    Raises:
+        UnreadableInput: it cannot be opened or is no log that is read here.
+    """
+    name = source or ("standard input" if path == STDIN else str(path))
+    reader = LogReader(ReadOptions(name, engine_version, launch), engine)
+    for block in blocks(path):
+        reader.feed(block)
+    reader.finish()
+    return joined(reader.take()), reader.summary()
+
+
+def joined(parts: Iterable[RunPart]) -> list[RunRecord]:
+    """Whole runs from their parts, in the order they began."""
+    runs: dict[int, RunRecord] = {}
+    for part in parts:
+        known = runs.get(part.number)
+        if known is not None:
+            part.run.events[:0] = known.events
+            part.run.windows[:0] = known.windows
+            part.run.prefills[:0] = known.prefills
+        runs[part.number] = part.run
+    return [runs[number] for number in sorted(runs)]
+
+
+def read_model_config(path: Path) -> ModelConfig:
+    """A model's ``config.json``.
+
+    Raises:
+        UnreadableInput: it cannot be opened.
+        MalformedInput: it is no model's configuration.
+    """
+    return parse_model_config(text_of(path), str(path))
+
+
+# ---- which files there are
+
+
+def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputError]) -> list[File]:
+    files: list[File] = []
+    for path in paths:
+        if path != STDIN and path.is_dir():
+            try:
+                members = sorted(member for member in path.iterdir() if member.is_file())
+            except OSError as error:
+                errors.append(_cannot_list(path, error))
+                continue
+            for member in members:
+                if not member.name.startswith("."):
+                    _add_file(files, member, member.name, errors, asked=False)
+        else:
+            _add_file(files, path, "standard input" if path == STDIN else str(path), errors, asked=True)
+    named = (
+        (options.launch, Part.LAUNCH, Role.SUBJECT),
+        (options.baseline, Part.LOG, Role.BASELINE),
+        (options.previous, Part.LOG, Role.PREVIOUS),
+        (options.draft_config, Part.DRAFT_CONFIG, Role.SUBJECT),
+        (options.target_config, Part.TARGET_CONFIG, Role.SUBJECT),
+        (options.training, Part.TRAINING, Role.SUBJECT),
+    )
+    for given, part, role in named:
+        if given is not None:
+            files = [file for file in files if (file.part, file.role) != (part, role)]
+            files.append(File(given, str(given), part, role, asked=True))
+    return files
+
+
+def _add_file(files: list[File], path: Path, source: str, errors: list[InputError], *, asked: bool) -> None:
+    try:
+        part, role = _recognise(path)
+    except InputError as error:
+        errors.append(error)
+        return
+    if part is not Part.IGNORED:
+        files.append(File(path, source, part, role, asked))
+
+
+def _recognise(path: Path) -> tuple[Part, Role | None]:
+    """What a file is: by its name, else by its content."""
+    if path == STDIN:
+        return Part.LOG, None
+    name = path.name.lower()
+    if name in _NAMES:
+        return _NAMES[name], Role.SUBJECT
+    role = next((role for role in (Role.PREVIOUS, Role.BASELINE) if role.value in name), Role.SUBJECT)
+    for word, named in _WORDS:
+        if word in name:
+            return named, role
+    part = _SUFFIXES.get(path.suffix.lower()) or _by_content(path)
+    if part is Part.LOG and role is Role.SUBJECT and name != "input.log":
+        return part, None
+    return part, role
+
+
+def _by_content(path: Path) -> Part:
+    head = head_of(path, SAMPLED_BYTES)
+    if any(log_format.likeness(head) for log_format in formats()):
+        return Part.LOG
+    text = head.decode("utf-8", "replace")
+    if text.lstrip().startswith("{"):
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            return Part.UNKNOWN
+        if describes_model(document):
+            return Part.DRAFT_CONFIG if _is_draft(document) else Part.TARGET_CONFIG
+        return Part.UNKNOWN
+    for part, reads in ((Part.LAUNCH, parse_launch), (Part.TRAINING, read_validation)):
+        try:
+            reads(text, path.name)
+        except InputError:
+            continue
+        return part
+    return Part.UNKNOWN
+
+
+def _is_draft(document: dict[str, object]) -> bool:
+    listed = document.get("architectures")
+    names = " ".join(map(str, listed)).lower() if isinstance(listed, list) else ""
+    return any(key in document for key in _DRAFT_KEYS) or any(word in names for word in _DRAFT_ARCHITECTURES)
+
+
+# ---- reading one
+
+
+def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading) -> None:
+    role = file.role or Role.SUBJECT
+    if file.part is Part.LOG:
+        _read_log_part(file, options, runs, reading)
+    elif file.part is Part.LAUNCH:
+        runs.launches[role] = parse_launch(text_of(file.path), file.source)
+    elif file.part is Part.DRAFT_CONFIG:
+        runs.draft_configs[role] = parse_model_config(text_of(file.path), file.source)
+    elif file.part is Part.TARGET_CONFIG:
+        runs.target_configs[role] = parse_model_config(text_of(file.path), file.source)
+    elif file.part is Part.TRAINING:
+        runs.validation = read_validation(text_of(file.path), file.source)
+    elif file.part in _NOT_READ:
+        reading.notes = (*reading.notes, f"{file.part.value}: not read yet")
+    elif file.asked:
+        head = head_of(file.path, SAMPLED_BYTES)
+        if not head.strip():
+            raise UnreadableInput("the input is empty", where=file.source)
+        titles = ", ".join(log_format.title for log_format in formats())
+        raise UnreadableInput(
+            "this file is not one that draftscope reads",
+            why=describe(head),
+            where=file.source,
+            hint=f"logs of {titles}, launch commands, config.json files and training output are read",
+        )
+
+
+def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading) -> None:
+    role = file.role or Role.SUBJECT
+    found, made = read_log(
+        file.path,
+        engine=options.engine,
+        engine_version=options.engine_version if role is Role.SUBJECT else None,
+        launch=runs.launches.get(role),
+        source=file.source,
+    )
+    for name in Reading.__dataclass_fields__:
+        if name not in ("source", "role"):
+            setattr(reading, name, getattr(made, name))
+    if file.role is None:
+        runs.unnamed.append(found)
+    else:
+        runs.logs.setdefault(file.role, []).extend(found)
+
+
+def _stated_validation(figures: tuple[float, ...]) -> Validation:
+    text = ",".join(f"{figure:g}" for figure in figures)
+    return Validation(
+        accuracy=figures[0],
+        accuracy_at=figures if len(figures) > 1 else (),
+        evidence=(Evidence("--validation-accuracy", None, text),),
+    )
+
+
+# ---- putting it together
+
+
+def _assemble(runs: _Runs, options: BundleOptions, readings: list[Reading], problems: list[str]) -> Bundle | None:
+    subject, previous, baseline = _by_role(runs)
+    if subject is None:
+        subject = _run_without_log(runs, options)
+    if subject is None:
+        promoted = previous or baseline
+        if promoted is None:
+            return None
+        problems.append(f"no log of the run to judge was read; {promoted.source} is judged instead")
+        subject, previous, baseline = promoted, None, baseline if promoted is previous else None
+    subject.draft_config = runs.draft_configs.get(Role.SUBJECT)
+    subject.target_config = runs.target_configs.get(Role.SUBJECT)
+    subject.validation = runs.validation
+    subject.temperature = options.temperature
+    if options.engine_version is not None:
+        subject.engine_version = options.engine_version
+    for role, run in ((Role.SUBJECT, subject), (Role.PREVIOUS, previous), (Role.BASELINE, baseline)):
+        _attach_launch(run, runs.launches.get(role), problems)
+    if previous is not None:
+        previous.draft_config = runs.draft_configs.get(Role.PREVIOUS)
+        previous.target_config = runs.target_configs.get(Role.PREVIOUS)
+    return Bundle(subject, previous, baseline, readings, problems)
+
+
+def _by_role(runs: _Runs) -> tuple[RunRecord | None, RunRecord | None, RunRecord | None]:
+    given = {role: _with_windows(records) for role, records in runs.logs.items()}
+    subject, before = _last_two(runs.logs.get(Role.SUBJECT, []))
+    baseline = given.get(Role.BASELINE)
+    if subject is None and runs.unnamed:
+        if len(runs.unnamed) == 1:
+            subject, before = _last_two(runs.unnamed[0])
+        else:
+            pool = sorted((run for found in runs.unnamed for run in found), key=lambda run: run.started_at or 0.0)
+            plain = [run for run in pool if run.windows and _runs_plain(run)]
+            drafting = [run for run in pool if run not in plain]
+            subject, before = _last_two(drafting or plain)
+            if baseline is None and drafting and plain:
+                baseline = plain[-1]
+    return subject, given.get(Role.PREVIOUS) or before, baseline
+
+
+def _last_two(records: list[RunRecord]) -> tuple[RunRecord | None, RunRecord | None]:
+    """The last run with decode windows (else the last run), and the one with windows before it."""
+    decoding = [run for run in records if run.windows]
+    if not decoding:
+        return (records[-1] if records else None), None
+    return decoding[-1], decoding[-2] if len(decoding) > 1 else None
+
+
+def _with_windows(records: list[RunRecord]) -> RunRecord | None:
+    return _last_two(records)[0]
+
+
+def _runs_plain(run: RunRecord) -> bool:
+    """Whether a run states that it does not speculate."""
+    return run.arguments.seen("speculative_algorithm") and run.arguments.value("speculative_algorithm") is None
+
+
+def _run_without_log(runs: _Runs, options: BundleOptions) -> RunRecord | None:
+    launch = runs.launches.get(Role.SUBJECT)
+    if launch is not None:
+        return RunRecord(launch.engine, launch.source, options.engine_version)
+    config = runs.draft_configs.get(Role.SUBJECT) or runs.target_configs.get(Role.SUBJECT)
+    if config is not None:
+        return RunRecord(options.engine or "", config.source, options.engine_version)
+    return None
+
+
+def _attach_launch(run: RunRecord | None, launch: LaunchCommand | None, problems: list[str]) -> None:
+    if launch is None:
+        return
+    if run is None:
+        problems.append(f"{launch.source}: there is no log of the run that this command started")
+        return
+    if launch.engine != run.engine:
+        problems.append(f"{launch.source} launches {launch.engine}, {run.source} is a log of {run.engine}")
+        return
+    run.launch = launch
+    run.arguments = run.arguments.with_requested(launch.requested, launch.evidence)
+
+
+def _nothing(errors: list[InputError], paths: Sequence[Path]) -> InputError:
+    if len(errors) == 1:
+        return errors[0]
+    if errors:
+        return UnreadableInput(
+            "none of the inputs could be read",
+            why="; ".join(f"{error.where}: {error.what}" for error in errors[:5]),
+            hint=errors[0].hint,
+        )
+    where = ", ".join(map(str, paths))
+    return UnreadableInput(
+        "nothing to read was found",
+        why="no file here is a log, launch command or config that draftscope knows",
+        where=where,
+        hint="give a server log, or a folder that holds one",
+    )
+
+
+def _cannot_list(path: Path, error: OSError) -> UnreadableInput:
+    opened = cannot_open(path, error)
+    return UnreadableInput(
+        "the folder may not be listed" if isinstance(error, PermissionError) else "the folder cannot be listed",
+        why=opened.why,
+        where=str(path),
+        hint=f"give read permission, for instance: chmod u+rx {path}" if isinstance(error, PermissionError) else "",
+    )

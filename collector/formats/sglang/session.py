@@ -1,0 +1,462 @@
+"""Reads an SGLang log line by line: runs, their arguments, decode windows, prefills and events."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from collector.domain.arguments import Argument, Arguments, Value
+from collector.domain.evidence import Evidence
+from collector.domain.redaction import redact_text, redact_value
+from collector.domain.runs import Event, RunRecord
+from collector.domain.versions import ReleaseRange
+from collector.domain.windows import PrefillWindow, Window
+from collector.formats.base import Dispatch, Life, Line, Place, ReadOptions, RunPart, Session, decode
+from collector.formats.pairs import Form, Pairs
+from collector.formats.sglang.arguments import ArgumentForm, read_arguments
+from collector.formats.sglang.lines import ARGUMENTS, DECODE, LINES, PREFILL
+from collector.formats.sglang.messages import Message, Stage, known_messages
+from collector.formats.sglang.prefix import Head, HeadReader, without_colour, without_logger
+from collector.formats.sglang.ranks import Repeats
+from collector.formats.sglang.releases import Clues, Trust
+
+DEFAULT_INTERVAL: Final = 40
+"""Decode steps between two decode lines where neither log nor launch command states them."""
+
+_TRACEBACK: Final = b"Traceback (most recent call last):"
+_TRACEBACK_LINK: Final = re.compile(
+    rb"(?:The above exception was the direct cause|During handling of the above exception)"
+)
+_EXCEPTION: Final = re.compile(rb"[A-Za-z_][\w.]{2,80}(?:: |:?$)")
+_GLUED: Final = re.compile(rb"(?<=refleaks\.html)\[\d{4}-")
+_BARE_NOISE: Final = re.compile(
+    rb"\s*$"
+    rb"|.*\.py:\d+: \w*Warning: |\s+warnings\.warn\(|  Example: "
+    rb"|nanobind: | - (?:leaked |\.\.\. skipped)|See https://nanobind"
+    rb"|.{0,400}?\d+%\||.{0,400}?\d+% Completed"
+    rb"|.{0,200}\[\d\d:\d\d[<,]"
+    rb"|`torch_dtype` is deprecated"
+    rb"|usage: |\[Gloo\] |\[rank\d+\]:"
+)
+_ACCEPTED_OFFSET: Final = 1.0
+_ALGORITHMS_WITH_TWO_OWN_TOKENS: Final = ("UNO",)
+
+
+@dataclass
+class _Facts:
+    """What the session keeps of the run it is in, beside the record itself."""
+
+    life: Life
+    interval: float
+    clues: Clues = field(default_factory=Clues)
+    values: dict[str, Any] = field(default_factory=dict)
+    has_arguments: bool = False
+    served: bool = False
+    stopping: bool = False
+    own_tokens: float = _ACCEPTED_OFFSET
+    last_form: Form | None = None
+    exception: Event | None = None
+    prefills: dict[str, int] = field(default_factory=dict)
+    decodes: Repeats[Window] = field(default_factory=Repeats[Window])
+    prefill_lines: Repeats[PrefillWindow] = field(default_factory=Repeats[PrefillWindow])
+
+
+class SglangSession(Session):
+    """One reading of one SGLang log.
+
+    A ``server_args=`` line opens a run. What the argument stage said before it waits for it: all
+    such lines since the file's start, or since the run before was ready, shut down or crashed.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        super().__init__(options)
+        self.reading.kind = "SGLang log"
+        self._heads = HeadReader()
+        self._engine_lines = Dispatch(LINES, Place.ENGINE)
+        self._bare_lines = Dispatch(LINES, Place.BARE)
+        self._messages = known_messages()
+        decode_tail, prefill_tail = LINES[0].tail, LINES[1].tail
+        assert decode_tail is not None
+        assert prefill_tail is not None
+        self._decode_tail, self._prefill_tail = decode_tail, prefill_tail
+        self._run: _Facts | None = None
+        self._waiting: list[Event] = []
+        self._waiting_exception: Event | None = None
+        self._wordings: list[tuple[str, ReleaseRange]] = []
+        self._now: float | None = None
+        self._in_traceback = False
+        self._scheduler_exception = False
+
+    # ---- lines
+
+    def line(self, position: int, number: int, line: bytes) -> None:
+        """Read one line; one into which another was glued is read as two."""
+        self.reading.lines += 1
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        if b"\x1b" in line:
+            line = without_colour(line)
+        head = self._heads.read(line)
+        if head is None:
+            glued = _GLUED.search(line) if b"refleaks.html[" in line else None
+            if glued is not None:
+                self.reading.understood += 1
+                self.reading.lines -= 1
+                self.line(position + glued.start(), number, line[glued.start() :])
+                return
+            self._bare(number, line)
+            return
+        self.reading.engine_lines += 1
+        self._now = head.at
+        message = line[head.length :]
+        if message.startswith(DECODE):
+            self._decode(position, number, head, message)
+        elif message.startswith(PREFILL):
+            self._prefill(position, number, head, message)
+        elif message.startswith(ARGUMENTS):
+            self._arguments(number, head, message)
+        else:
+            self._message(number, head, message, line)
+
+    def _message(self, number: int, head: Head, message: bytes, line: bytes) -> None:
+        found = self._engine_lines.find(message)
+        if found is not None:
+            self.reading.understood += 1
+            known, values = found
+            self._touch(head)
+            if known.name == "scheduler-exception":
+                self._start_traceback(number, message)
+            elif known.kind:
+                self._event(known, values, self.evidence(number, line), head)
+            return
+        entry = self._messages.find(message)
+        if entry is None:
+            self.unread.add(number, message)
+            self._touch(head)
+            return
+        self.reading.understood += 1
+        self._touch(head)
+        if entry.stage is Stage.KNOWN:
+            self._wording(entry)
+        else:
+            self._announce(Event("announcement", self.evidence(number, line), head.at), head, entry)
+
+    def _bare(self, number: int, line: bytes) -> None:
+        if self._in_traceback:
+            self._continue_traceback(number, line)
+            return
+        if line.startswith(_TRACEBACK):
+            self.reading.understood += 1
+            self._in_traceback = True
+            return
+        message = without_logger(line)
+        found = self._bare_lines.find(message)
+        if found is not None:
+            self.reading.understood += 1
+            known, values = found
+            if known.kind:
+                self._event(known, values, self.evidence(number, line), None)
+            return
+        entry = self._messages.find(message)
+        if entry is not None:
+            self.reading.understood += 1
+            if entry.stage is Stage.ARGUMENTS:
+                self._announce(Event("announcement", self.evidence(number, line), self._now), None, entry)
+            return
+        if _BARE_NOISE.match(line):
+            self.reading.understood += 1
+
+    # ---- runs
+
+    def _touch(self, head: Head) -> None:
+        """Extend the run's span; a run may be open without an argument line."""
+        if self._run is not None:
+            self._run.life.record.ended_at = head.at
+            if head.milliseconds:
+                self._run.clues.add(Trust.PREFIX, "milliseconds in the time", "0.5.6-")
+
+    def _current(self, at: float) -> _Facts:
+        """The open run; without an argument line the file's lines are one run."""
+        if self._run is None:
+            self._open(at)
+        assert self._run is not None
+        return self._run
+
+    def _open(self, at: float | None) -> _Facts:
+        self._close()
+        record = RunRecord("sglang", self.options.source, self.options.engine_version, started_at=at, ended_at=at)
+        life = self.begin(record)
+        facts = _Facts(life, float(DEFAULT_INTERVAL))
+        launch = self.options.launch
+        interval = launch.requested.get("decode_log_interval") if launch is not None else None
+        if isinstance(interval, int) and interval > 0:
+            facts.interval = float(interval)
+        for event in self._waiting:
+            life.add(event)
+        for what, versions in self._wordings:
+            facts.clues.add(Trust.WORDING, what, versions)
+        self._waiting, self._wordings = [], []
+        self._waiting_exception = None
+        self._run = facts
+        return facts
+
+    def _close(self) -> None:
+        """The open run ends: what it held back is decided."""
+        facts, self._run = self._run, None
+        if facts is None:
+            return
+        record = facts.life.record
+        record.windows += facts.decodes.finish()
+        record.prefills += facts.prefill_lines.finish()
+        if facts.exception is not None and not facts.served:
+            kind = "crashed" if facts.has_arguments else "refused"
+            facts.life.add(Event(kind, facts.exception.evidence, facts.exception.at, facts.exception.values))
+        self._conclude(facts)
+        for kind, count in facts.life.overflow.items():
+            self.note(f"{count} further events of kind {kind} were read and not kept")
+        facts.life.ended = True
+
+    def _conclude(self, facts: _Facts) -> None:
+        record = facts.life.record
+        record.release_range, notes = facts.clues.conclude(facts.values)
+        for text in notes:
+            self.note(text)
+        stated = record.engine_version
+        if stated is not None and stated not in record.release_range:
+            self.note(f"release: {stated} was stated, the lines look like {record.release_range}")
+
+    def take(self) -> list[RunPart]:
+        """What was read since the last call, run by run."""
+        if self._run is not None:
+            self._run.life.record.release_range, _ = self._run.clues.conclude(self._run.values)
+        return super().take()
+
+    def finish(self) -> None:
+        """The log has ended."""
+        if self._waiting and (self._run is None or self._waiting_exception is not None):
+            exception, waiting = self._waiting_exception, self._waiting
+            facts = self._open(waiting[0].at)
+            facts.exception = exception
+        elif self._waiting_exception is not None and self._run is None:
+            exception = self._waiting_exception
+            self._open(exception.at).exception = exception
+        elif self._run is not None:
+            for event in self._waiting:
+                self._run.life.add(event)
+        self._waiting = []
+        self._close()
+
+    # ---- facts
+
+    def _arguments(self, number: int, head: Head, message: bytes) -> None:
+        text = decode(message[len(ARGUMENTS) :])
+        read = read_arguments(text)
+        if read is None:
+            self.unread.add(number, message)
+            return
+        self.reading.understood += 1
+        facts = self._open(head.at)
+        facts.has_arguments = True
+        record = facts.life.record
+        values = {name: redact_value(name, value) for name, value in read.values.items()}
+        facts.values = values
+        record.arguments = Arguments(
+            {
+                name: Argument(
+                    name,
+                    effective=value,
+                    effective_evidence=Evidence(self.options.source, number, _fragment(read.form, name, value)),
+                )
+                for name, value in values.items()
+            }
+        )
+        port = values.get("port")
+        record.port = port if isinstance(port, int) else None
+        facts.life.add(Event("arguments", self.evidence(number, message), head.at))
+        if not read.complete:
+            self.note(
+                f"line {number}: the server_args line is cut off after {len(values)} fields; what came later is unknown"
+            )
+        interval = values.get("decode_log_interval")
+        if isinstance(interval, int) and interval > 0:
+            facts.interval = float(interval)
+        facts.clues.add_arguments(read.form, values)
+        if values.get("enable_beta_spec") is True and values.get("speculative_algorithm"):
+            facts.own_tokens = 2.0
+            self.note(
+                "0.5.3 with --enable-beta-spec prints accept len and accept rate 1 token too high; "
+                "accepted tokens are corrected, printed figures are kept as printed"
+            )
+        elif values.get("speculative_algorithm") in _ALGORITHMS_WITH_TWO_OWN_TOKENS:
+            facts.own_tokens = 2.0
+            self.note("UNO counts two tokens of its own a step; accepted tokens exclude both")
+
+    def _event(self, line: Line, values: Any, evidence: Evidence, head: Head | None) -> None:
+        at = head.at if head is not None else self._now
+        event = Event(line.kind, evidence, at, values)
+        if line.kind == "announcement":
+            self._announce(event, head, line)
+            return
+        if line.kind == "refused":
+            self._waiting.append(event)
+            return
+        facts = self._current(at if at is not None else 0.0)
+        if line.kind == "ready":
+            self._serve(facts)
+        elif line.kind == "shutdown":
+            facts.stopping = True
+        if line.versions != "*":
+            facts.clues.add(Trust.WORDING, f"line {line.name}", line.versions)
+        facts.life.add(event)
+
+    def _serve(self, facts: _Facts) -> None:
+        """The run serves: an exception before was survived."""
+        facts.served = True
+        if facts.exception is not None:
+            facts.life.add(facts.exception)
+            facts.exception = None
+
+    def _announce(self, event: Event, head: Head | None, origin: Line | Message) -> None:
+        """A message of the argument stage: part of the run that is starting, or of the next one."""
+        if isinstance(origin, Line):
+            clue = (f"line {origin.name}", ReleaseRange.parse(origin.versions))
+        else:
+            clue = (f"wording {decode(origin.starts)!r}", origin.versions)
+        facts = self._run
+        starting = facts is not None and facts.has_arguments and not facts.served and not facts.stopping
+        if facts is not None and (starting or (head is not None and head.ranks.unit)):
+            facts.life.add(event)
+            facts.clues.add(Trust.WORDING, *clue)
+            return
+        if len(self._waiting) < 1_000:
+            self._waiting.append(event)
+            self._wordings.append(clue)
+
+    def _wording(self, message: Message) -> None:
+        if self._run is not None and message.versions != ReleaseRange():
+            self._run.clues.add(Trust.WORDING, f"wording {decode(message.starts)!r}", message.versions)
+
+    # ---- tracebacks
+
+    def _start_traceback(self, number: int, message: bytes) -> None:
+        self._in_traceback = _TRACEBACK in message
+        self._scheduler_exception = True
+        if not self._in_traceback:
+            self._exception(number, message)
+
+    def _continue_traceback(self, number: int, line: bytes) -> None:
+        self.reading.understood += 1
+        stripped = line.strip()
+        if not stripped or line[:1] in (b" ", b"\t", b"|", b"+") or _TRACEBACK_LINK.match(line):
+            return
+        if line.startswith(_TRACEBACK):
+            return
+        self._in_traceback = False
+        if _EXCEPTION.match(line):
+            self._exception(number, line)
+
+    def _exception(self, number: int, line: bytes) -> None:
+        name, _, text = decode(line[:2_000]).partition(":")
+        values: dict[str, Value] = {"exception": name.strip(), "message": redact_text(text.strip())}
+        evidence = self.evidence(number, line)
+        if self._scheduler_exception:
+            self._scheduler_exception = False
+            facts = self._current(self._now if self._now is not None else 0.0)
+            facts.life.add(Event("crashed", evidence, self._now, values))
+            facts.stopping = True
+            return
+        event = Event("exception", evidence, self._now, values)
+        facts_now = self._run
+        if facts_now is None or (facts_now.stopping and not facts_now.exception):
+            self._waiting_exception = event
+        elif facts_now.served:
+            facts_now.life.add(event)
+        else:
+            facts_now.exception = event
+
+    # ---- samples
+
+    def _decode(self, position: int, number: int, head: Head, message: bytes) -> None:
+        pairs = self._decode_tail.read(message[len(DECODE) :])
+        if pairs is None:
+            self.reading.torn_samples += 1
+            return
+        self.reading.understood += 1
+        facts = self._current(head.at)
+        self._touch(head)
+        self._serve(facts)
+        if pairs.form is not facts.last_form:
+            facts.last_form = pairs.form
+            facts.clues.add_decode(pairs.form)
+        window = self._window(facts, position, number, head, pairs)
+        facts.life.changed = True
+        facts.life.record.windows += facts.decodes.add(window, head.ranks, _same_decode(window))
+
+    def _window(self, facts: _Facts, position: int, number: int, head: Head, pairs: Pairs) -> Window:
+        values: dict[str, Any] = pairs.values
+        running = values["running_requests"]
+        length, rate = values.get("printed_length"), values.get("printed_rate")
+        throughput = values.get("generation_throughput")
+        steps = facts.interval * running
+        generated = steps
+        verify = accepted = None
+        if length is not None:
+            if rate is not None:
+                facts.clues.add_pair(length, rate)
+            verify = steps
+            accepted = (length - facts.own_tokens) * steps
+            generated = length * steps
+        seconds = generated / throughput if throughput and generated and throughput > 0 else None
+        if length is not None and facts.own_tokens != _ACCEPTED_OFFSET and "enable_beta_spec" in facts.values:
+            generated -= steps  # the same tokens are counted twice in the printed throughput, so the clock holds
+        unit = head.ranks.unit
+        return Window(
+            position=position,
+            line=number,
+            at=head.at,
+            unit=unit,
+            seconds=seconds,
+            running_requests=running,
+            waiting_requests=values.get("waiting_requests"),
+            verify_steps=verify,
+            accepted_tokens=accepted,
+            generated_tokens=generated,
+            generation_throughput=throughput,
+            printed_length=length,
+            printed_rate=rate,
+            tokens_in_use=values.get("tokens_in_use"),
+            kv_cache_usage=values.get("kv_cache_usage"),
+            graph=values.get("graph"),
+            prefills=facts.prefills.pop(unit, 0),
+        )
+
+    def _prefill(self, position: int, number: int, head: Head, message: bytes) -> None:
+        pairs = self._prefill_tail.read(message[len(PREFILL) :])
+        if pairs is None:
+            self.reading.torn_samples += 1
+            return
+        self.reading.understood += 1
+        facts = self._current(head.at)
+        self._touch(head)
+        self._serve(facts)
+        facts.clues.add_prefill(pairs.form)
+        values: dict[str, Any] = pairs.values
+        unit = head.ranks.unit
+        facts.prefills[unit] = facts.prefills.get(unit, 0) + 1
+        window = PrefillWindow(position, number, head.at, unit, values["new_tokens"], values["cached_tokens"])
+        facts.life.changed = True
+        facts.life.record.prefills += facts.prefill_lines.add(
+            window, head.ranks, (window.new_tokens, window.cached_tokens, values.get("new_sequences"))
+        )
+
+
+def _same_decode(window: Window) -> tuple[float | None, ...]:
+    """What two ranks of one batch print alike; their clocks differ, so throughput is not in it."""
+    return (window.running_requests, window.tokens_in_use, window.printed_length, window.waiting_requests)
+
+
+def _fragment(form: ArgumentForm, name: str, value: Any) -> str:
+    """The part of the argument line that states one field, as it stands there."""
+    text = redact_text(f"{name}={value!r}" if form is ArgumentForm.OBJECT else f"{name!r}: {value!r}")
+    return text[:2_000]

@@ -1,0 +1,30 @@
+"""How an engine is launched: where its command begins, and which options it takes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from collector.launch.options import Option
+from collector.launch.shell import Word
+
+
+class Dialect(ABC):
+    """The launch command of one engine. One module of this package has one ``DIALECT``."""
+
+    engine: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def begins(self, words: list[Word]) -> int | None:
+        """The index of the first word after the program's name, ``None`` if the engine is not launched here."""
+
+    @abstractmethod
+    def options(self) -> Mapping[str, Option]:
+        """Every option by its spelling."""
+
+    def positional(self, words: tuple[str, ...]) -> Mapping[str, str]:
+        """Fields that words without an option set."""
+        del words
+        return {}

@@ -1,0 +1,1 @@
+"""Tools that train drafts: one module each, found by walking this package."""

@@ -1,0 +1,53 @@
+"""Figures without a known tool around them: one accuracy, or a list of them, under a usual name.
+
+Asked last. What such a figure counts is not known unless a note says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Final
+
+from collector.domain.drafts import Measure
+from collector.models.trainers.base import Found, Trainer, share
+
+_FIGURE: Final = r"\d+(?:\.\d+)?(?:e-?\d+)?\s?%?"
+_NAMED: Final = re.compile(
+    rf"(?P<name>[\w/. -]{{0,60}}?\b[\w/]*(?:acc|accuracy|acc_rate|agreement|top[-_ ]?1)[\w/]{{0,30}})['\"]?\s*(?:[=:]|\bis\b)\s*"
+    rf"(?P<values>\[[^\]]{{1,400}}\]|{_FIGURE}(?:\s*,\s*{_FIGURE})*)",
+    re.IGNORECASE,
+)
+_BARE: Final = re.compile(rf"^\s*\[?\s*(?P<values>{_FIGURE}(?:[\s,]+{_FIGURE})*)\s*\]?\s*$")
+_EVALUATION: Final = re.compile(r"eval|val|test|held", re.IGNORECASE)
+
+
+class PlainFigures(Trainer):
+    """``eval/avg_acc: 0.747``, ``val accuracy = [0.75, 0.71]``, or nothing but numbers."""
+
+    name: ClassVar[str] = ""
+    order: ClassVar[int] = 90
+
+    def find(self, lines: list[str]) -> Found | None:
+        """The last figure named as of an evaluation, else the last one at all."""
+        named = bare = evaluated = None
+        for number, line in enumerate(lines, 1):
+            match = _NAMED.search(line)
+            values = _values(match["values"]) if match is not None else []
+            if match is not None and values:
+                found = Found(values[0], number, tuple(values) if len(values) > 1 else (), Measure.UNKNOWN)
+                named = found
+                if _EVALUATION.search(match["name"]):
+                    evaluated = found
+                continue
+            match = _BARE.match(line)
+            values = _values(match["values"]) if match is not None else []
+            if values and all(value <= 1.0 for value in values):
+                bare = Found(values[0], number, tuple(values) if len(values) > 1 else (), Measure.UNKNOWN)
+        return evaluated or named or bare
+
+
+TRAINER: Final = PlainFigures()
+
+
+def _values(text: str) -> list[float]:
+    return [share(item) for item in re.findall(_FIGURE, text)]
