@@ -39,6 +39,9 @@ from collector.domain.quantities import Estimate
 from collector.domain.runs import Bundle, Reading, Role, RunRecord
 from collector.domain.versions import ReleaseRange
 
+ALWAYS_PREDICTED = frozenset({"disable_overlap_schedule", "enable_two_batch_overlap"})
+"""Flags that rules ask about even where nobody gave them and no step touches them."""
+
 
 @dataclass
 class RunView:
@@ -52,6 +55,7 @@ class RunView:
     role: Role
     thresholds: Thresholds = field(default_factory=Thresholds)
     judged: RunView | None = None
+    prediction_fault: str = ""
     rules_by_flag: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -66,20 +70,32 @@ class RunView:
         if not self.record.arguments.any_requested:
             return None
         launch = self.record.launch
-        return resolve_range(
-            self.record.engine,
-            self.record.arguments.requested(),
-            releases=self.releases,
-            environment=launch.environment if launch else {},
-            draft=self.record.draft_config,
-            target=self.record.target_config,
-        )
+        try:
+            return resolve_range(
+                self.record.engine,
+                self.record.arguments.requested(),
+                releases=self.releases,
+                environment=launch.environment if launch else {},
+                draft=self.record.draft_config,
+                target=self.record.target_config,
+            )
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not hide what the engine itself said
+            self.prediction_fault = f"{type(error).__name__}: {error}"
+            return None
 
     @cached_property
     def arguments(self) -> Arguments:
         """Asked, predicted and effective arguments."""
         arguments = self.record.arguments
-        return arguments.with_predicted(self.resolution.effective) if self.resolution else arguments
+        if self.resolution is None:
+            return arguments
+        touched = {change.flag for change in self.resolution.changes} | set(arguments)
+        shown = {
+            name: value
+            for name, value in self.resolution.effective.items()
+            if name in touched or name.startswith("speculative") or name in ALWAYS_PREDICTED
+        }
+        return arguments.with_predicted(shown)
 
     @cached_property
     def on_cpu(self) -> bool:

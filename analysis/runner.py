@@ -34,6 +34,11 @@ def diagnose(bundle: Bundle, thresholds: Thresholds | None = None) -> Diagnosis:
         else:
             case.add(item for item in outcome if isinstance(item, Finding))
             ruled_out += [item for item in outcome if isinstance(item, RuledOut)]
+    crashes += [
+        RuleCrash("resolve", f"prediction-of-{view.role}-arguments", view.prediction_fault)
+        for view in case.views
+        if view.prediction_fault
+    ]
     findings = tuple(sorted(case.findings, key=lambda item: (-item.severity, item.rule, item.scope)))
     answers = verdicts(case, findings)
     case.run.rules_by_flag = {

@@ -58,7 +58,7 @@ class StepCostHigh(Rule):
         time = f" ({words.duration(step)})" if step is not None else ""
         yield self.finding(
             f"A step costs {words.significant(payoff.step_cost_ratio)} plain steps; {words.significant(usual)} is usual for {kind}",
-            f"One step takes{time} as long as {words.significant(payoff.step_cost_ratio)} steps without speculation.{part} "
+            f"One step{time} takes as long as {words.significant(payoff.step_cost_ratio)} steps without speculation.{part} "
             f"The usual cost is assumed; nearest published: {model}, depth {at_depth}, batch {batch}: {words.significant(ratio)}.",
             values={
                 **speculating.figures(*PAYOFF_VALUES),
