@@ -16,7 +16,7 @@ from collector.storage.engine import Database, open_database
 
 sys.path.insert(0, str(Path(__file__).parent / "storage"))
 
-from postgres import postgres_server  # noqa: E402 - found beside this file
+from postgres import postgres_server  # found beside this file
 
 _SYSTEM_SERVER = os.environ.get("DRAFTSCOPE_TEST_DATABASE_URL", "")
 _SERVERS = ["wheel", "system"] if _SYSTEM_SERVER else ["wheel"]

@@ -50,7 +50,7 @@ def _plain(value: Any) -> Any:
 
 
 def _revive(document: dict[str, Any]) -> Any:
-    if len(document) == 1 and _NUMBER_KEY in document:
+    if len(document) == 1 and document.get(_NUMBER_KEY) in ("nan", "inf", "-inf"):
         return float(document[_NUMBER_KEY])
     return document
 

@@ -46,12 +46,11 @@ def append_prefills(connection: Connection, run_id: int, source_id: int, prefill
 def load_windows(
     connection: Connection, run_ids: Sequence[int], *, since: float | None = None, until: float | None = None
 ) -> Mapping[int, list[Window]]:
-    """The windows of runs in the order of time, ``since`` and ``until`` included."""
-    query = select(DECODE_SAMPLES.c.run_id, *_WINDOW_COLUMNS).where(DECODE_SAMPLES.c.run_id.in_(run_ids))
-    query = _between(query, DECODE_SAMPLES.c.at, since, until)
-    query = query.order_by(
-        DECODE_SAMPLES.c.run_id, DECODE_SAMPLES.c.at, DECODE_SAMPLES.c.source_id, DECODE_SAMPLES.c.position
-    )
+    """The windows of runs in the order of their sources, ``since`` and ``until`` included."""
+    columns = DECODE_SAMPLES.c
+    query = select(columns.run_id, *_WINDOW_COLUMNS).where(columns.run_id.in_(run_ids))
+    query = _between(query, columns.at, since, until)
+    query = query.order_by(columns.run_id, columns.source_id, columns.position, columns.unit)
     found: dict[int, list[Window]] = {run_id: [] for run_id in run_ids}
     for run_id, *values in connection.execute(query):
         *figures, accepted_at, origin = values
@@ -61,13 +60,10 @@ def load_windows(
 
 
 def load_prefills(connection: Connection, run_id: int) -> list[PrefillWindow]:
-    """The prefill batches of a run in the order of time."""
-    columns = [PREFILL_SAMPLES.c[name] for name in PrefillWindow._fields]
-    query = (
-        select(*columns)
-        .where(PREFILL_SAMPLES.c.run_id == run_id)
-        .order_by(PREFILL_SAMPLES.c.at, PREFILL_SAMPLES.c.source_id, PREFILL_SAMPLES.c.position)
-    )
+    """The prefill batches of a run in the order of their sources."""
+    columns = PREFILL_SAMPLES.c
+    query = select(*(columns[name] for name in PrefillWindow._fields)).where(columns.run_id == run_id)
+    query = query.order_by(columns.source_id, columns.position, columns.unit)
     return [PrefillWindow._make(map(_number, row)) for row in connection.execute(query)]
 
 

