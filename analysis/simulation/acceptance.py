@@ -32,7 +32,6 @@ class Walk:
 
     Attributes:
         accepted: drafts accepted, ``(iterations, running)``.
-        starts: index of the step's first token in the slot's stream.
         request: number of the request in the slot, from 0.
         age: tokens the request had generated before the step.
         prompt: the request's prompt tokens.
@@ -41,7 +40,6 @@ class Walk:
     """
 
     accepted: NDArray[np.int8]
-    starts: Counts
     request: Counts
     age: Counts
     prompt: Counts
@@ -233,4 +231,4 @@ def _of_run(stream: _Stream, accepted: NDArray[np.int8], starts: Counts) -> Walk
         request[:, slot] = of_step
         age[:, slot] = starts[:, slot] - slot_starts[of_step]
         prompt[:, slot] = stream.prompts[slot][of_step]
-    return Walk(accepted.copy(), starts.copy(), request, age, prompt, stream.first_accuracy)
+    return Walk(accepted.copy(), request, age, prompt, stream.first_accuracy)

@@ -29,6 +29,10 @@ class Settings:
         assumed_design_effect, assumed_request_spread: what the conservative interval assumes:
             variance over binomial, and standard deviation of accepted per step between requests.
             Source: the traces named above (worst usual case; chat at b = 1 is beyond it).
+        request_spread_share, request_length_dispersion: where requests outlast many windows, the
+            interval is at least what requests alone would make it: their spread as a share of
+            accepted per step, and one plus the squared variation of their lengths. Source: the
+            traces (spread 0.13 to 0.33 of the mean) and the coverage study of the theory page.
         replica_margin: a replica below this share of its siblings is worth a word.
         false_discovery_rate: Benjamini-Hochberg q for replicas.
         drift_cap, drift_allowance, drift_relative_allowance, drift_threshold: the block CUSUM
@@ -63,6 +67,8 @@ class Settings:
     minimum_requests: int = 10
     assumed_design_effect: float = 25.0
     assumed_request_spread: float = 0.5
+    request_spread_share: float = 0.3
+    request_length_dispersion: float = 1.9
     replica_margin: float = 0.95
     false_discovery_rate: float = 0.10
     drift_cap: float = 3.0
