@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +12,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from collector.storage.engine import Database, open_database
-
-sys.path.insert(0, str(Path(__file__).parent / "storage"))
-
-from postgres import postgres_server  # found beside this file
+from tests.storage.postgres import postgres_server
 
 _SYSTEM_SERVER = os.environ.get("DRAFTSCOPE_TEST_DATABASE_URL", "")
 _SERVERS = ["wheel", "system"] if _SYSTEM_SERVER else ["wheel"]

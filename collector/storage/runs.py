@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select,
 from collector.domain.arguments import UNSEEN, Argument, Arguments, LaunchCommand
 from collector.domain.deployments import Serving
 from collector.domain.errors import UnknownName
+from collector.domain.evidence import Evidence
 from collector.domain.findings import Question, State, Verdict
 from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import Release, ReleaseRange
@@ -91,22 +92,23 @@ def save_run(
     *,
     source_id: int,
     ordinal: int = 0,
-    first_offset: int = 0,
     deployment: str | None = None,
     sample: bool = False,
+    provisional: bool = False,
     at: float,
 ) -> int:
     """Store everything a record holds, or add it to the run it belongs to; returns the run's id.
 
     A run is identified by host, port and start where the host names a machine, else by its place
     in its source (``ordinal``). What is known stays known: unseen values erase nothing, windows
-    and events that are stored already are left as they are. ``at`` is the present instant.
+    and events that are stored already are left as they are. ``provisional`` events hold only
+    because the source ended there. ``at`` is the present instant.
     """
     identity = run_identity(record, source_id, ordinal)
     run_id = _find_or_add(connection, record, identity, sample=sample, at=at)
-    attach_source(connection, run_id, source_id, ordinal=ordinal, first_offset=first_offset)
+    attach_source(connection, run_id, source_id, ordinal=ordinal)
     save_arguments(connection, run_id, record.arguments)
-    _save_events(connection, run_id, record.events)
+    _save_events(connection, run_id, source_id, record.events, provisional=provisional)
     append_windows(connection, run_id, source_id, record.windows)
     append_prefills(connection, run_id, source_id, record.prefills)
     _update_run(connection, run_id, record, deployment=deployment)
@@ -154,6 +156,9 @@ def _update_run(connection: Connection, run_id: int, record: RunRecord, *, deplo
     if record.release_range != ReleaseRange():
         ends = record.release_range.first, record.release_range.last
         values["release_first"], values["release_last"] = (None if end is None else str(end) for end in ends)
+    values["listed_at"] = next(
+        moment for moment in (record.started_at, row.started_at, record.ended_at, row.listed_at) if moment is not None
+    )
     if record.ended_at is not None:
         known["ended_at"] = max(record.ended_at, row.ended_at or record.ended_at)
     if record.target_config is not None:
@@ -171,25 +176,18 @@ def save_arguments(connection: Connection, run_id: int, arguments: Arguments) ->
     """Add what is known of a run's arguments; values that are unseen here stay as they are stored."""
     if not arguments:
         return
-    proofs = [proof for item in arguments.values() for proof in (item.requested_evidence, item.effective_evidence)]
-    lines = save_lines(connection, run_id, proofs)
     columns = ARGUMENTS.c
     stored = {row.name: row for row in connection.execute(select(ARGUMENTS).where(columns.run_id == run_id))}
     fresh: list[dict[str, Any]] = []
     for item in arguments.values():
         values: dict[str, Any] = {name: getattr(item, name) for name in ("requested", "predicted", "effective")}
-        for kind in ("requested", "effective"):
-            proof = getattr(item, f"{kind}_evidence")
-            values[f"{kind}_line_id"] = None if proof is None else lines[proof]
+        values |= _proof_columns("requested", item.requested_evidence)
+        values |= _proof_columns("effective", item.effective_evidence)
         row = stored.get(item.name)
         if row is None:
             fresh.append({"run_id": run_id, "name": item.name, **values})
             continue
-        changed = {
-            name: value
-            for name, value in values.items()
-            if _stated(name, value) and dump_json(value) != _text(getattr(row, name))
-        }
+        changed = {name: value for name, value in values.items() if _is_news(name, value, getattr(row, name))}
         if changed:
             connection.execute(
                 update(ARGUMENTS).where(columns.run_id == run_id, columns.name == item.name).values(changed)
@@ -198,21 +196,34 @@ def save_arguments(connection: Connection, run_id: int, arguments: Arguments) ->
         connection.execute(insert(ARGUMENTS), fresh)
 
 
-def _stated(column: str, value: Any) -> bool:
-    return value is not None if column.endswith("_line_id") else value is not UNSEEN
+def _proof_columns(kind: str, proof: Evidence | None) -> dict[str, Any]:
+    parts = (None, None, None) if proof is None else (proof.source, proof.line, proof.text)
+    return dict(zip((f"{kind}_source", f"{kind}_line", f"{kind}_text"), parts, strict=True))
 
 
-def _text(value: Any) -> str | None:
-    return None if value is UNSEEN else dump_json(value)
+def _proof(row: Row[Any], kind: str) -> Evidence | None:
+    source, line, text = (getattr(row, f"{kind}_{part}") for part in ("source", "line", "text"))
+    return None if source is None else Evidence(source, line, text)
 
 
-def _save_events(connection: Connection, run_id: int, events: Sequence[Event]) -> None:
+def _is_news(column: str, value: Any, stored: Any) -> bool:
+    """Whether a value says something that is not stored; ``True`` and ``1`` differ."""
+    if value is UNSEEN or (value is None and column not in ("requested", "predicted", "effective")):
+        return False
+    return stored is UNSEEN or dump_json(value) != dump_json(stored)
+
+
+def _save_events(
+    connection: Connection, run_id: int, source_id: int, events: Sequence[Event], *, provisional: bool
+) -> None:
     if not events:
         return
     lines = save_lines(connection, run_id, [event.evidence for event in events])
     rows = [
         {
             "run_id": run_id,
+            "source_id": source_id,
+            "provisional": provisional,
             "digest": digest_of(event.kind, event.at, sorted(event.values.items()), lines[event.evidence]),
             "kind": event.kind,
             "at": event.at,
@@ -271,15 +282,20 @@ def load_run(connection: Connection, run_id: int) -> RunRecord:
 
 def load_arguments(connection: Connection, run_id: int) -> Arguments:
     """The arguments of a run by name."""
-    lines = load_lines(connection, run_id)
     rows = connection.execute(select(ARGUMENTS).where(ARGUMENTS.c.run_id == run_id).order_by(ARGUMENTS.c.name))
-    return Arguments({
-        row.name: Argument(
-            row.name, row.requested, row.predicted, row.effective,
-            lines.get(row.requested_line_id), lines.get(row.effective_line_id),
-        )
-        for row in rows
-    })  # fmt: skip
+    return Arguments(
+        {
+            row.name: Argument(
+                row.name,
+                row.requested,
+                row.predicted,
+                row.effective,
+                _proof(row, "requested"),
+                _proof(row, "effective"),
+            )
+            for row in rows
+        }
+    )
 
 
 def _load_events(connection: Connection, run_id: int) -> list[Event]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from collector.domain.evidence import Evidence
 from collector.domain.runs import Reading, UnreadShape
 from collector.storage.bulk import insert_or_keep
-from collector.storage.tables import RUN_SOURCES, SOURCES
+from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, RUN_EVENTS, RUN_SOURCES, SOURCES
 
 _COUNTS = ("lines", "engine_lines", "understood", "unread", "torn_samples", "oversize_lines")
 
@@ -19,16 +19,19 @@ _COUNTS = ("lines", "engine_lines", "understood", "unread", "torn_samples", "ove
 class Checkpoint:
     """How far a source is stored.
 
-    ``byte_offset`` and ``line`` count what lies before it. Digests are SHA-256: of the first
-    ``head_length`` bytes (at most 4 KiB) and of the last bytes (at most 4 KiB) before ``byte_offset``.
+    Everything before ``byte_offset`` is stored. What was read behind ``firm_offset`` may read
+    otherwise once more follows: the end of a log decides for what was held back. ``head_digest`` is
+    of the first ``head_length`` bytes, ``tail_digest`` of the last bytes before ``byte_offset``
+    (see :mod:`collector.ingest`), ``options`` of what was stated about the source.
     """
 
     byte_offset: int = 0
-    line: int = 0
+    firm_offset: int = 0
     size: int = 0
     head_digest: str = ""
     head_length: int = 0
     tail_digest: str = ""
+    options: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +77,40 @@ def save_progress(
     connection.execute(update(SOURCES).where(SOURCES.c.id == source_id).values(values))
 
 
-def attach_source(
-    connection: Connection, run_id: int, source_id: int, *, ordinal: int = 0, first_offset: int = 0
-) -> None:
-    """Note that a source tells of a run: its ``ordinal``-th, beginning at ``first_offset``."""
-    row = {"source_id": source_id, "ordinal": ordinal, "run_id": run_id, "first_offset": first_offset}
+def forget_from(connection: Connection, source_id: int, offset: int, *, all_events: bool = False) -> None:
+    """Delete what was read of a source at or behind an offset, and its provisional (or all) events."""
+    runs = select(RUN_SOURCES.c.run_id).where(RUN_SOURCES.c.source_id == source_id)
+    for table in (DECODE_SAMPLES, PREFILL_SAMPLES):
+        columns = table.c
+        behind = columns.run_id.in_(runs), columns.source_id == source_id, columns.position >= offset
+        connection.execute(delete(table).where(*behind))
+    statement = delete(RUN_EVENTS).where(RUN_EVENTS.c.run_id.in_(runs), RUN_EVENTS.c.source_id == source_id)
+    connection.execute(statement if all_events else statement.where(RUN_EVENTS.c.provisional))
+
+
+def attach_source(connection: Connection, run_id: int, source_id: int, *, ordinal: int = 0) -> None:
+    """Note that a source tells of a run: its ``ordinal``-th, from 0."""
+    row = {"source_id": source_id, "ordinal": ordinal, "run_id": run_id}
     connection.execute(insert_or_keep(connection, RUN_SOURCES), row)
 
 
-def runs_of_source(connection: Connection, source_id: int) -> list[tuple[int, int, int]]:
-    """The runs a source tells of, in order: ordinal, run id, first offset."""
+def runs_of_source(connection: Connection, source_id: int) -> list[int]:
+    """The ids of the runs a source tells of, in their order there."""
     columns = RUN_SOURCES.c
-    query = select(columns.ordinal, columns.run_id, columns.first_offset).where(columns.source_id == source_id)
-    return [(row.ordinal, row.run_id, row.first_offset) for row in connection.execute(query.order_by(columns.ordinal))]
+    query = select(columns.run_id).where(columns.source_id == source_id).order_by(columns.ordinal)
+    return list(connection.execute(query).scalars())
+
+
+def sources_of_run(connection: Connection, run_id: int) -> list[StoredSource]:
+    """The sources that tell of a run."""
+    of_run = select(RUN_SOURCES.c.source_id).where(RUN_SOURCES.c.run_id == run_id)
+    query = select(SOURCES).where(SOURCES.c.id.in_(of_run)).order_by(SOURCES.c.id)
+    return [_stored(row) for row in connection.execute(query)]
 
 
 def load_readings(connection: Connection, run_id: int) -> list[Reading]:
     """What was made of each source of a run."""
-    of_run = select(RUN_SOURCES.c.source_id).where(RUN_SOURCES.c.run_id == run_id)
-    query = select(SOURCES).where(SOURCES.c.id.in_(of_run)).order_by(SOURCES.c.id)
-    return [_stored(row).reading for row in connection.execute(query)]
+    return [source.reading for source in sources_of_run(connection, run_id)]
 
 
 def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:

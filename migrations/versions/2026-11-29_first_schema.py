@@ -30,7 +30,7 @@ def upgrade() -> None:
     op.create_table(
         "model_configs",
         sa.Column("id", KEY, nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False, comment="SHA-256 of source and document"),
+        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of source and document"),
         sa.Column("source", sa.String(), nullable=False),
         sa.Column("raw", JSON, nullable=False, comment="config.json as read"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_model_configs")),
@@ -41,16 +41,25 @@ def upgrade() -> None:
         sa.Column("id", KEY, nullable=False),
         sa.Column("path", sa.String(), nullable=False, comment="path or address it was last read under"),
         sa.Column("name", sa.String(), nullable=False, comment="what evidence calls it"),
-        sa.Column(
-            "head_digest", sa.String(length=64), nullable=False, comment="SHA-256 of the first head_length bytes"
-        ),
+        sa.Column("head_digest", sa.String(length=32), nullable=False, comment="digest of the first head_length bytes"),
         sa.Column("head_length", sa.Integer(), nullable=False),
         sa.Column(
-            "tail_digest", sa.String(length=64), nullable=False, comment="SHA-256 of the last bytes before byte_offset"
+            "tail_digest", sa.String(length=32), nullable=False, comment="digest of the last bytes before byte_offset"
         ),
         sa.Column("byte_offset", sa.BigInteger(), nullable=False, comment="everything before it is stored"),
-        sa.Column("line", sa.BigInteger(), nullable=False, comment="lines before byte_offset"),
-        sa.Column("size", sa.BigInteger(), nullable=False),
+        sa.Column(
+            "firm_offset",
+            sa.BigInteger(),
+            nullable=False,
+            comment="what lies behind it may read otherwise once more follows",
+        ),
+        sa.Column("size", sa.BigInteger(), nullable=False, comment="of the whole source when it was last looked at"),
+        sa.Column(
+            "options",
+            sa.String(length=32),
+            nullable=False,
+            comment="digest of what was stated about it when it was read",
+        ),
         sa.Column("role", sa.String(), nullable=False),
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("lines", sa.BigInteger(), nullable=False),
@@ -69,7 +78,7 @@ def upgrade() -> None:
     op.create_table(
         "drafts",
         sa.Column("id", KEY, nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False, comment="SHA-256 of name and config: one checkpoint"),
+        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of name and config: one checkpoint"),
         sa.Column(
             "name", sa.String(), nullable=False, comment="path or repository as the launch states it; empty if unknown"
         ),
@@ -84,7 +93,7 @@ def upgrade() -> None:
         "draft_validations",
         sa.Column("id", KEY, nullable=False),
         sa.Column("draft_id", KEY, nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False, comment="SHA-256 of all figures"),
+        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of all figures"),
         sa.Column("trainer", sa.String(), nullable=False),
         sa.Column("measure", sa.String(length=16), nullable=False, comment="prefix, conditional, marginal or unknown"),
         sa.Column("measure_stated", sa.Boolean(), nullable=False),
@@ -102,7 +111,7 @@ def upgrade() -> None:
     op.create_table(
         "runs",
         sa.Column("id", KEY, nullable=False),
-        sa.Column("identity", sa.String(length=64), nullable=False, comment="SHA-256 of what makes two runs the same"),
+        sa.Column("identity", sa.String(length=32), nullable=False, comment="digest of what makes two runs the same"),
         sa.Column("engine", sa.String(), nullable=False),
         sa.Column("engine_version", sa.String(), nullable=True),
         sa.Column("release_first", sa.String(), nullable=True),
@@ -156,6 +165,32 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_runs_listed_at_id"), "runs", ["listed_at", "id"], unique=False)
     op.create_table(
+        "arguments",
+        sa.Column("run_id", KEY, nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("requested", JSON, nullable=True, comment="NULL: not seen; null: stated to be unset"),
+        sa.Column("predicted", JSON, nullable=True),
+        sa.Column("effective", JSON, nullable=True),
+        sa.Column(
+            "requested_source",
+            sa.String(),
+            nullable=True,
+            comment="where the requested value was read, with line and text",
+        ),
+        sa.Column("requested_line", sa.BigInteger(), nullable=True),
+        sa.Column("requested_text", sa.String(), nullable=True),
+        sa.Column(
+            "effective_source",
+            sa.String(),
+            nullable=True,
+            comment="where the engine states the effective value, with line and text",
+        ),
+        sa.Column("effective_line", sa.BigInteger(), nullable=True),
+        sa.Column("effective_text", sa.String(), nullable=True),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_arguments_run_id_runs"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("run_id", "name", name=op.f("pk_arguments")),
+    )
+    op.create_table(
         "decode_samples",
         sa.Column("run_id", KEY, nullable=False),
         sa.Column("at", sa.Double(), nullable=False),
@@ -197,7 +232,7 @@ def upgrade() -> None:
         "findings",
         sa.Column("id", KEY, nullable=False),
         sa.Column(
-            "fingerprint", sa.String(length=64), nullable=False, comment="SHA-256 of run, rule, scope and subject"
+            "fingerprint", sa.String(length=32), nullable=False, comment="digest of run, rule, scope and subject"
         ),
         sa.Column("run_id", KEY, nullable=False),
         sa.Column("rule", sa.String(length=16), nullable=False),
@@ -278,7 +313,6 @@ def upgrade() -> None:
         sa.Column("source_id", KEY, nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False, comment="first, second, ... run in this source, from 0"),
         sa.Column("run_id", KEY, nullable=False),
-        sa.Column("first_offset", sa.BigInteger(), nullable=False, comment="where this run begins in the source"),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_run_sources_run_id_runs"), ondelete="CASCADE"),
         sa.ForeignKeyConstraint(
             ["source_id"], ["sources.id"], name=op.f("fk_run_sources_source_id_sources"), ondelete="CASCADE"
@@ -290,7 +324,7 @@ def upgrade() -> None:
         "series",
         sa.Column("id", KEY, nullable=False),
         sa.Column("run_id", KEY, nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False, comment="SHA-256 of name and labels"),
+        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of name and labels"),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("labels", JSON, nullable=False),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_series_run_id_runs"), ondelete="CASCADE"),
@@ -301,7 +335,7 @@ def upgrade() -> None:
         "source_lines",
         sa.Column("id", KEY, nullable=False),
         sa.Column("run_id", KEY, nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False, comment="SHA-256 of source, line and text"),
+        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of source, line and text"),
         sa.Column("source", sa.String(), nullable=False),
         sa.Column("line", sa.BigInteger(), nullable=True),
         sa.Column("text", sa.String(), nullable=False),
@@ -322,7 +356,7 @@ def upgrade() -> None:
     op.create_table(
         "alert_deliveries",
         sa.Column("id", KEY, nullable=False),
-        sa.Column("message_id", sa.String(length=64), nullable=False, comment="the same at every attempt"),
+        sa.Column("message_id", sa.String(length=32), nullable=False, comment="the same at every attempt"),
         sa.Column("channel", sa.String(), nullable=False),
         sa.Column("finding_id", KEY, nullable=True),
         sa.Column("event", sa.String(), nullable=False, comment="opened, resolved or test"),
@@ -355,30 +389,6 @@ def upgrade() -> None:
         postgresql_where=sa.text("status = 'pending'"),
     )
     op.create_table(
-        "arguments",
-        sa.Column("run_id", KEY, nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("requested", JSON, nullable=True, comment="NULL: not seen; null: stated to be unset"),
-        sa.Column("predicted", JSON, nullable=True),
-        sa.Column("effective", JSON, nullable=True),
-        sa.Column("requested_line_id", KEY, nullable=True),
-        sa.Column("effective_line_id", KEY, nullable=True),
-        sa.ForeignKeyConstraint(
-            ["effective_line_id"],
-            ["source_lines.id"],
-            name=op.f("fk_arguments_effective_line_id_source_lines"),
-            ondelete="SET NULL",
-        ),
-        sa.ForeignKeyConstraint(
-            ["requested_line_id"],
-            ["source_lines.id"],
-            name=op.f("fk_arguments_requested_line_id_source_lines"),
-            ondelete="SET NULL",
-        ),
-        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_arguments_run_id_runs"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("run_id", "name", name=op.f("pk_arguments")),
-    )
-    op.create_table(
         "finding_evidence",
         sa.Column("finding_id", KEY, nullable=False),
         sa.Column("ordinal", sa.Integer(), autoincrement=False, nullable=False),
@@ -395,7 +405,9 @@ def upgrade() -> None:
         "run_events",
         sa.Column("id", KEY, nullable=False),
         sa.Column("run_id", KEY, nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False, comment="SHA-256 of the whole event"),
+        sa.Column("source_id", KEY, nullable=False),
+        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of the whole event"),
+        sa.Column("provisional", sa.Boolean(), nullable=False, comment="holds only because the source ended here"),
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("at", sa.Double(), nullable=True),
         sa.Column("figures", JSON, nullable=False),
@@ -404,6 +416,9 @@ def upgrade() -> None:
             ["line_id"], ["source_lines.id"], name=op.f("fk_run_events_line_id_source_lines"), ondelete="CASCADE"
         ),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_run_events_run_id_runs"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["source_id"], ["sources.id"], name=op.f("fk_run_events_source_id_sources"), ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_run_events")),
         sa.UniqueConstraint("run_id", "digest", name=op.f("uq_run_events_run_id_digest")),
     )
@@ -424,7 +439,6 @@ def downgrade() -> None:
     op.drop_table("series_samples")
     op.drop_table("run_events")
     op.drop_table("finding_evidence")
-    op.drop_table("arguments")
     op.drop_table("alert_deliveries")
     op.drop_table("verdicts")
     op.drop_table("source_lines")
@@ -435,6 +449,7 @@ def downgrade() -> None:
     op.drop_table("judgements")
     op.drop_table("findings")
     op.drop_table("decode_samples")
+    op.drop_table("arguments")
     op.drop_table("runs")
     op.drop_table("draft_validations")
     op.drop_table("drafts")

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, func, select
-from strategies import records, windows
 
 from collector.domain.arguments import UNSEEN, Arguments
 from collector.domain.errors import StorageError, UnknownName
@@ -34,6 +33,7 @@ from collector.storage.runs import (
 from collector.storage.sources import Checkpoint, add_source, find_sources, load_readings, save_progress, source_at
 from collector.storage.tables import METADATA
 from collector.storage.windows import append_series, append_windows, load_series, load_windows
+from tests.storage.strategies import records, windows
 
 EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -252,7 +252,7 @@ def test_a_source_keeps_its_checkpoint_and_reading(database: Database) -> None:
         "input.log", "subject", "log", lines=9, engine_lines=8, understood=5, unread=3, torn_samples=1, oversize_lines=1,
         unread_shapes=(UnreadShape("Foo #", 3, Evidence("input.log", 4, "Foo 12")),), notes=("cut",),
     )  # fmt: skip
-    checkpoint = Checkpoint(1234, 9, 2000, "aa", 1000, "bb")
+    checkpoint = Checkpoint(1234, 1200, 2000, "aa", 1000, "bb", "cc")
     with database.transaction() as connection:
         source = add_source(connection, "/logs/input.log", reading, at=1.0)
         run_id = save_run(connection, RunRecord("sglang", "input.log"), source_id=source, at=2.0)
