@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.case import RunView
 from analysis.theory.payoff import PayOff
+from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Argument
 from collector.domain.evidence import Evidence
 from collector.domain.findings import Finding, Question, RuleCrash, RuledOut, Severity, Skipped, State, Verdict

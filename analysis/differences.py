@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from analysis import words
-from analysis.case import RunView
+from analysis.view import RunView
 from collector.domain.arguments import UNSEEN
 
-_PER_LAUNCH = frozenset(
+PER_LAUNCH = frozenset(
     {"random_seed", "port", "host", "log_level", "dist_init_addr", "nccl_port", "log_requests", "served_model_name"}
 )
 
@@ -22,7 +22,7 @@ def argument_differences(before: RunView, after: RunView) -> list[str]:
     for name, argument in after.arguments.items():
         old = before.arguments[name].runs
         new = argument.runs
-        if name in _PER_LAUNCH or old is UNSEEN or new is UNSEEN or old == new:
+        if name in PER_LAUNCH or old is UNSEEN or new is UNSEEN or old == new:
             continue
         found.append(f"{words.flag(name)} {words.value(old)} → {words.value(new)}")
     drafts = (before.record.draft_config, after.record.draft_config)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from analysis.drafting import Drafting
 from analysis.theory.chain import implied_rate
-from analysis.theory.intervals import Interval, window_interval
+from analysis.theory.intervals import CONSERVATIVE, Interval, mean_interval, window_interval
 from analysis.theory.positions import conditional_from_prefix
 from analysis.theory.steps import step_time
 from collector.domain.errors import ImpossibleFigure
@@ -69,7 +71,7 @@ def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting) -> Pooled | None:
     steps = blocks["verify_steps"].to_numpy(dtype=float)
     accepted = blocks["accepted_tokens"].to_numpy(dtype=float)
     running = float(blocks["running_requests"].mean()) if blocks["running_requests"].gt(0).any() else 1.0
-    interval = window_interval(accepted / steps, steps, depth=drafting.depth or 1, running=max(running, 1.0))
+    interval = _interval(accepted, steps, drafting.depth, max(running, 1.0))
     return Pooled(
         verify_steps=float(steps.sum()),
         accepted_tokens=float(accepted.sum()),
@@ -79,6 +81,15 @@ def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting) -> Pooled | None:
         tainted=tainted,
         prefix=_prefix(counted),
     )
+
+
+def _interval(accepted: np.ndarray, steps: np.ndarray, depth: int | None, running: float) -> Interval:
+    """The interval over blocks; without bounds where a figure is impossible, so that nothing is concluded from it."""
+    try:
+        return window_interval(accepted / steps, steps, depth=depth, running=running)
+    except ImpossibleFigure as error:
+        pooled = float(accepted.sum() / steps.sum())
+        return Interval(pooled, math.inf, math.inf, CONSERVATIVE, len(steps), math.inf, error.what)
 
 
 def _prefix(rows: pd.DataFrame) -> tuple[float, ...]:
@@ -175,18 +186,23 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     origin = next(
         origin for origin in (Origin.COUNTERS, Origin.LOG, Origin.REQUESTS) if (timed["origin"] == origin).any()
     )
-    rate = running = waiting = 0.0
+    rate = variance = running = waiting = 0.0
     windows = 0
     steady_rows: list[pd.DataFrame] = []
     for _, rows in timed[timed["origin"] == origin].groupby("unit", sort=False):
         steady = _steady(rows)
         windows = max(windows, len(steady))
-        rate += _throughput(steady)
+        mean, half = _throughput(steady)
+        rate, variance = rate + mean, variance + half**2
         running += float(steady["running_requests"].mean())
         waiting += float(steady["waiting_requests"].fillna(0).mean())
         steady_rows.append(steady)
+    half = math.sqrt(variance)
+    known = math.isfinite(half)
     figures = {
-        "generation_throughput": Estimate(rate, windows=windows),
+        "generation_throughput": Estimate(
+            rate, rate - half if known else None, rate + half if known else None, windows=windows
+        ),
         "running_requests": Estimate(running, windows=windows),
         "waiting_requests": Estimate(waiting, windows=windows),
     }
@@ -212,9 +228,9 @@ def prompt_quantities(prefills: Sequence[PrefillWindow]) -> dict[str, Estimate]:
     return {"cached_token_share": Estimate(cached / total, windows=len(prefills))} if total else {}
 
 
-def _throughput(rows: pd.DataFrame) -> float:
-    """Tokens over seconds where both are known, else the mean of what was printed."""
+def _throughput(rows: pd.DataFrame) -> tuple[float, float]:
+    """Tokens over seconds where both are known, else the mean of what was printed; and the half width around it."""
     timed = rows[rows["generated_tokens"].gt(0) & rows["seconds"].gt(0)]
     if timed.empty:
-        return float(rows["generation_throughput"].mean())
-    return float(timed["generated_tokens"].sum() / timed["seconds"].sum())
+        return mean_interval(rows["generation_throughput"])
+    return mean_interval(timed["generated_tokens"] / timed["seconds"], timed["seconds"])

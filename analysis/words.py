@@ -56,7 +56,8 @@ def count(value: float) -> str:
 
 def interval(low: float | None, high: float | None, form: str = ".2f") -> str:
     """An interval in square brackets, "" where there is none."""
-    return "" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"
+    unknown = low is None or high is None or not math.isfinite(low) or not math.isfinite(high)
+    return "" if unknown else f"[{low:{form}}, {high:{form}}]"
 
 
 def plural(number: float, noun: str) -> str:

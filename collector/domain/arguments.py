@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from collector.domain.evidence import Evidence
 
-Value: TypeAlias = None | bool | int | float | str | list[Any] | dict[str, Any]
+Value: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 
 class _Unseen(Enum):

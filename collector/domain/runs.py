@@ -9,6 +9,7 @@ from enum import StrEnum
 from collector.domain.arguments import Arguments, LaunchCommand, Value
 from collector.domain.drafts import ModelConfig, Validation
 from collector.domain.evidence import Evidence
+from collector.domain.results import BenchmarkRow
 from collector.domain.versions import Release, ReleaseRange
 from collector.domain.windows import PrefillWindow, Window
 
@@ -90,6 +91,7 @@ class RunRecord:
     events: list[Event] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
     prefills: list[PrefillWindow] = field(default_factory=list)
+    results: list[BenchmarkRow] = field(default_factory=list)
     draft_config: ModelConfig | None = None
     target_config: ModelConfig | None = None
     validation: Validation | None = None

@@ -173,6 +173,9 @@ def figure(key: str, estimate: Estimate) -> str:
         low, high = estimate.low, estimate.high
         bounds = f" [{100 * low:.0f}, {100 * high:.0f}]" if low is not None and high is not None else ""
         return words.percent(value) + bounds
+    if unit == "s" and value < 1:
+        low, high = (None if end is None else 1000 * end for end in (estimate.low, estimate.high))
+        return f"{words.duration(value)} {words.interval(low, high, '.3g')}".strip()
     text = form[0](value)
     bounds = words.interval(estimate.low, estimate.high, form[1])
     return " ".join(part for part in (text, bounds, "(assumed)" if estimate.assumed else "") if part)

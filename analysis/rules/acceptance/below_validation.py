@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
 from analysis.figures import Pooled
 from analysis.promise import Promise
 from analysis.theory.intervals import CONSERVATIVE
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Question, RivalExplanation, Severity
 
 ACCEPTANCE_VALUES = (

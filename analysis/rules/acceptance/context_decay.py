@@ -9,10 +9,10 @@ from scipy.special import stdtr
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
 from analysis.figures import best_rows
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Question, Severity
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
 from analysis.figures import Pooled, best_rows, pooled_acceptance
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Finding, Question, Severity
 
 

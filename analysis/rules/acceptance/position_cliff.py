@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
 from analysis.figures import Pooled
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.theory.positions import conditional_from_prefix
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Finding, Question, Severity
 
 

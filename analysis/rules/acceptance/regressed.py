@@ -6,13 +6,13 @@ import math
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
 from analysis.differences import argument_differences
 from analysis.figures import Pooled
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.theory.chain import implied_rate_error
 from analysis.theory.intervals import CONSERVATIVE
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Question, Severity
 
 

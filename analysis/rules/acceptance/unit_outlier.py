@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.theory.replicas import ReplicaFigures, compare_replicas
+from analysis.view import RunView
 from collector.domain.findings import Question, Severity
 
 

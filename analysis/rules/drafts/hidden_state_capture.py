@@ -5,7 +5,8 @@ from __future__ import annotations
 from analysis import words
 from analysis.base import Outcome, Rule
 from analysis.capture import Capture, captures, declared_ids, default_enters, misplaced_ids
-from analysis.case import Case, RunView
+from analysis.case import Case
+from analysis.view import RunView
 from collector.domain.drafts import ModelConfig
 from collector.domain.findings import Confidence, Question, RivalExplanation, Severity
 

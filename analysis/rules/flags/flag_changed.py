@@ -5,8 +5,8 @@ from __future__ import annotations
 from analysis import words
 from analysis.announced import announcement_about
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
 from analysis.rules.flags.draft_token_count import COUNT_FLAGS
+from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Argument, Arguments
 from collector.domain.findings import Confidence, Finding, Question, Severity
 from collector.domain.runs import RunRecord

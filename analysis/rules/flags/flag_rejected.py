@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Question, Severity
 
 _HINTS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
 from analysis.theory.chain import expected_length
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.arguments import Arguments
 from collector.domain.findings import Question, Severity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
+from analysis.view import RunView
 from collector.domain.arguments import Arguments
 from collector.domain.findings import Confidence, Question, Severity
 

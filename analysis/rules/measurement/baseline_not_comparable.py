@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
 from analysis.differences import argument_differences
 from analysis.theory.payoff import PayOff
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Question, Severity
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
+from analysis.view import RunView
 from collector.domain.findings import Question, Severity
 from collector.domain.windows import Origin
 

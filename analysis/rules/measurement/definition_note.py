@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
 from analysis.printed import PrintedRate
 from analysis.theory.rates import RateDefinition
+from analysis.view import RunView
 from collector.domain.arguments import Arguments
 from collector.domain.findings import Finding, Question, Severity
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
 from analysis.printed import PrintedRate
+from analysis.view import RunView
 from collector.domain.findings import Question, Severity
 
 POSITIONS_ROUNDING = 0.02

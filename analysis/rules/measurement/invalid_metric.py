@@ -9,8 +9,8 @@ import pandas as pd
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
 from analysis.theory.rates import RateDefinition
+from analysis.view import RunView
 from collector.domain.findings import Question, Severity
 
 ROUNDING = 0.005

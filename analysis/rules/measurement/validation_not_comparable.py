@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
 from analysis.promise import Promise
+from analysis.view import RunView
 from collector.domain.drafts import Measure
 from collector.domain.findings import Question, Severity
 

@@ -6,8 +6,8 @@ import pandas as pd
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
 from analysis.frame import FIRST, IDLE, PREFILL
+from analysis.view import RunView
 from collector.domain.findings import Question, Severity
 
 MISLEADING = 0.25

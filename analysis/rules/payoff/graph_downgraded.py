@@ -6,8 +6,8 @@ import pandas as pd
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Question, Severity
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import Case, RunView
+from analysis.case import Case
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Question, Severity
 
 

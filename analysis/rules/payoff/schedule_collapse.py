@@ -6,8 +6,8 @@ import pandas as pd
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.case import RunView
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Question, Severity
 
 SCHEDULE_FLAGS = ("speculative_adaptive", "speculative_disable_by_batch_size", "num_speculative_tokens_per_batch_size")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import RunView
+from analysis.case import Case
 from analysis.theory.payoff import PayOff
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Question, Severity
 
 PAYOFF_VALUES = ("speedup", "step_cost_ratio", "break_even_acceptance_length", "acceptance_length")
@@ -34,23 +35,26 @@ class SlowerThanBaseline(Rule):
     question = Question.PAYOFF
     severity = Severity.WARNING
 
-    def check(self, speculating: RunView, baseline: RunView, payoff: PayOff, thresholds: Thresholds) -> Outcome:
+    def check(self, speculating: RunView, payoff: PayOff, thresholds: Thresholds, case: Case) -> Outcome:
         """The speed-up, or the upper end of its interval, against break-even."""
         certain = payoff.speedup_high is not None and payoff.speedup_high < 1
         if payoff.speedup > thresholds.loss_speedup and not certain:
             return
-        enough = min(_windows(speculating), _windows(baseline)) >= thresholds.few_windows
+        both = case.throughputs
+        assert both is not None
+        enough = both.certain
+        speed = words.factor if both.relative else words.speed
         critical = payoff.speedup <= thresholds.critical_speedup and enough
         repairs = [repair for repair in payoff.repairs if repair.name != "as_it_is"]
         told = [
-            f"{_REPAIR[repair.name]}: {words.speed(repair.throughput)} ({words.factor(repair.speedup)}"
+            f"{_REPAIR[repair.name]}: {speed(repair.throughput)} ({words.factor(repair.speedup)}"
             f"{', the usual step cost is an assumption' if repair.assumed else ''}), "
             f"{'gains' if repair.speedup > 1 else 'still a loss'}"
             for repair in repairs
         ]
         yield self.finding(
             f"Speculation makes this server {words.percent(1 - payoff.speedup)} slower: "
-            f"{words.speed(payoff.throughput)}, {words.speed(payoff.baseline_throughput)} without",
+            f"{speed(payoff.throughput)}, {speed(payoff.baseline_throughput)} without",
             f"A step yields {words.length(payoff.length)} tokens and costs {words.significant(payoff.step_cost_ratio)} plain steps: "
             f"{words.factor(payoff.speedup)}. It would pay from length {words.length(payoff.break_even_length)} on"
             + (
@@ -64,13 +68,12 @@ class SlowerThanBaseline(Rule):
                 "generation_throughput": payoff.throughput,
                 "baseline_throughput": payoff.baseline_throughput,
                 "break_even_conditional_acceptance_rate": payoff.break_even_rate,
-                "windows": _windows(speculating),
                 **{f"throughput_if_{repair.name}": repair.throughput for repair in repairs},
                 **{f"speedup_if_{repair.name}": repair.speedup for repair in repairs},
             },
-            evidence=[*speculating.first_and_last, *baseline.first_and_last_plain],
+            evidence=[*both.evidence],
             fix=[
-                f"Turn speculation off for now: {words.speed(payoff.baseline_throughput)} instead of {words.speed(payoff.throughput)}.",
+                f"Turn speculation off for now: {speed(payoff.baseline_throughput)} instead of {speed(payoff.throughput)}.",
                 *(_plan(payoff)),
             ],
             verify=[
@@ -86,11 +89,6 @@ _REPAIR = {
     "step_cost_repaired": "Step cost repaired alone",
     "both_repaired": "Both",
 }
-
-
-def _windows(view: RunView) -> int:
-    estimate = view.quantities.get("generation_throughput")
-    return (estimate.windows or 0) if estimate is not None else 0
 
 
 def _plan(payoff: PayOff) -> list[str]:

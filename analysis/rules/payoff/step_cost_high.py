@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import Case, RunView
+from analysis.case import Case
 from analysis.rules.payoff.slower_than_baseline import PAYOFF_VALUES
 from analysis.theory.payoff import PayOff, nearest_published_cost, usual_step_cost
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Question, Severity
 
 

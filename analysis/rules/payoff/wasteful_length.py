@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.case import Case, RunView
+from analysis.case import Case
 from analysis.figures import Pooled
 from analysis.thresholds import Thresholds
+from analysis.view import RunView
 from collector.domain.findings import Confidence, Finding, Question, Severity
 
 

@@ -1,0 +1,149 @@
+"""A plain table (CSV) of benchmark results: a header row, columns by quantity name or a usual spelling."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from collector.domain.errors import MalformedInput
+from collector.domain.evidence import Evidence
+from collector.domain.results import BenchmarkRow
+
+_SPELLINGS: Final[Mapping[str, str]] = {
+    spelling: column
+    for column, spellings in {
+        "run": ("run", "name", "config", "setting", "mode", "label"),
+        "concurrency": (
+            "concurrency", "batch_size", "batch", "bs", "running_requests", "max_concurrency", "num_requests", "parallel",
+        ),
+        "depth": ("draft_depth", "steps", "num_steps", "speculative_num_steps", "k", "num_speculative_tokens", "depth"),
+        "topk": ("topk", "top_k", "eagle_topk", "speculative_eagle_topk"),
+        "width": ("verify_width", "num_draft_tokens", "draft_tokens_per_step", "speculative_num_draft_tokens"),
+        "throughput": (
+            "generation_throughput", "throughput", "output_throughput", "tokens_per_second", "tok_s", "tps", "output_tps",
+        ),
+        "relative": ("relative_throughput", "speedup", "speed_up", "relative"),
+        "relative_low": ("relative_throughput_low", "speedup_low"),
+        "relative_high": ("relative_throughput_high", "speedup_high"),
+        "acceptance_length": (
+            "acceptance_length", "accept_length", "accept_len", "mean_acceptance_length", "acc_length", "tau",
+        ),
+        "accepted_tokens": ("accepted_tokens", "num_accepted_tokens", "accepted"),
+        "drafted_tokens": ("drafted_tokens", "draft_tokens", "num_drafted_tokens", "drafted", "proposed_tokens"),
+        "verify_steps": ("verify_steps", "num_drafts", "drafts", "verify_ct", "spec_verify_ct"),
+    }.items()
+    for spelling in spellings
+}  # fmt: skip
+_POSITION: Final = re.compile(r"(?:position|pos|acceptance_rate_at|accept_rate_pos|p)_?(\d+)")
+_PLAIN_WORDS: Final = ("off", "plain", "baseline", "no_spec", "nospec", "without", "vanilla", "none", "disabled")
+_SPECULATIVE_WORDS: Final = ("on", "spec", "eagle", "mtp", "draft", "ngram", "medusa", "with", "enabled")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows that were understood, and the columns that were not."""
+
+    rows: tuple[BenchmarkRow, ...]
+    unknown_columns: tuple[str, ...]
+    lines: int
+
+
+def parse_table(text: str, source: str) -> Table:
+    """Read a table; columns nobody knows are listed and left out.
+
+    Raises:
+        MalformedInput: it has no header with a known column, or a figure is no number.
+    """
+    delimiter = max((",", ";", "\t"), key=text.split("\n", 1)[0].count)
+    lines = [(number, row) for number, row in _rows(text, delimiter) if any(cell.strip() for cell in row)]
+    if not lines:
+        raise MalformedInput("the table is empty", where=source, hint="the first line names the columns")
+    header = [_known(cell) for cell in lines[0][1]]
+    if not any(header):
+        raise MalformedInput(
+            "no column of the table is known",
+            why=f"its header reads: {', '.join(lines[0][1])[:120]}",
+            where=f"{source}:{lines[0][0]}",
+            hint="name columns like batch_size, steps, throughput, accept_length",
+        )
+    unknown = tuple(cell.strip() for cell, column in zip(lines[0][1], header, strict=True) if column is None)
+    rows = tuple(_row(header, cells, source, number, delimiter) for number, cells in lines[1:])
+    return Table(rows, unknown, len(lines))
+
+
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text.lstrip("\ufeff")), delimiter=delimiter)
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise MalformedInput("the table cannot be read", why=str(error), where=f"line {reader.line_num}") from None
+
+
+def _known(cell: str) -> str | None:
+    name = re.sub(r"[^a-z0-9]+", "_", cell.strip().lower()).strip("_")
+    if name in _SPELLINGS:
+        return _SPELLINGS[name]
+    for ending in ("_tok_s", "_tokens_s", "_token_s", "_tokens_per_second"):
+        if name.endswith(ending) and name.removesuffix(ending) in _SPELLINGS:
+            return _SPELLINGS[name.removesuffix(ending)]
+    position = _POSITION.fullmatch(name)
+    return f"position {int(position[1])}" if position else None
+
+
+def _row(header: Sequence[str | None], cells: Sequence[str], source: str, number: int, delimiter: str) -> BenchmarkRow:
+    evidence = Evidence(source, number, delimiter.join(cells))
+    texts = {column: cell.strip() for column, cell in zip(header, cells, strict=False) if column and cell.strip()}
+    figures = {column: _number(cell, evidence) for column, cell in texts.items() if column != "run"}
+    positions = sorted((int(name.split()[1]), value) for name, value in figures.items() if name.startswith("position"))
+    depth, width, topk = (_whole(figures.get(key)) for key in ("depth", "width", "topk"))
+    relative = figures.get("relative")
+    return BenchmarkRow(
+        evidence=evidence,
+        speculating=_speculating(texts.get("run"), depth, width, figures),
+        concurrency=figures.get("concurrency"),
+        depth=depth,
+        topk=topk,
+        width=width,
+        throughput=figures.get("throughput"),
+        relative_low=figures.get("relative_low", relative),
+        relative_high=figures.get("relative_high", relative),
+        acceptance_length=figures.get("acceptance_length"),
+        accepted_tokens=figures.get("accepted_tokens"),
+        drafted_tokens=figures.get("drafted_tokens"),
+        verify_steps=figures.get("verify_steps"),
+        acceptance_rate_at=tuple(value for _, value in positions),
+    )
+
+
+def _number(cell: str, evidence: Evidence) -> float:
+    text = cell.replace(" ", "").removesuffix("x").removesuffix("%")
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
+        text = text.replace(",", "")
+    try:
+        value = float(text)
+    except ValueError:
+        raise MalformedInput(
+            f"{cell!r} is not a number", where=evidence.place, hint="leave a cell empty where nothing was measured"
+        ) from None
+    return value / 100 if cell.endswith("%") else value
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None or value != int(value) else int(value)
+
+
+def _speculating(name: str | None, depth: int | None, width: int | None, figures: Mapping[str, float]) -> bool | None:
+    """By depth or width where stated, by an acceptance figure, else by the row's name."""
+    if depth is not None or width is not None:
+        return bool(depth or width)
+    if figures.get("acceptance_length") or figures.get("drafted_tokens"):
+        return True
+    words = re.split(r"[^a-z0-9]+", (name or "").lower())
+    if any(word in words or word in (name or "").lower() for word in _PLAIN_WORDS):
+        return False
+    return True if any(word in words for word in _SPECULATIVE_WORDS) else None

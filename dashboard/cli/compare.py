@@ -1,0 +1,100 @@
+"""``draftscope compare``: two or more runs side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dashboard.cli.console import output
+from dashboard.cli.diagnose import Format
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from analysis.compare import Against, Comparison
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(compare)
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Two or more logs or bundle folders; the first is the reference.")],
+    training: Annotated[Path | None, typer.Option(help="What the draft's validation printed.")] = None,
+    validation_accuracy: Annotated[
+        str | None, typer.Option(help="Validation accuracy, or one a position.", metavar="X[,X...]")
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="Form of the report.")] = Format.TEXT,
+) -> None:
+    """Say what differs between runs, whether it is more than chance, and whether changes took effect."""
+    from analysis.compare import compare as compare_bundles
+    from collector.bundle import BundleOptions, read_bundle
+    from dashboard.cli.diagnose import accuracies
+
+    options = BundleOptions(training=training, validation_accuracy=accuracies(validation_accuracy))
+    bundles = [read_bundle([path], options) for path in runs]
+    comparison = compare_bundles(bundles, labels(runs))
+    if form is Format.JSON:
+        sys.stdout.write(json.dumps(comparison.document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        return
+    print_comparison(comparison)
+
+
+def labels(paths: list[Path]) -> list[str]:
+    """The shortest endings of the paths that tell them apart."""
+    parts = [path.resolve().parts for path in paths]
+    for length in range(1, max(map(len, parts)) + 1):
+        short = ["/".join(part[-length:]) for part in parts]
+        if len(set(short)) == len(short):
+            return short
+    return [f"{path} ({number})" for number, path in enumerate(paths, 1)]
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """The effect of changes first, then figures, then the ranking."""
+    console = output()
+    for item in comparison.against:
+        console.print(f"{item.label} against {comparison.labels[0]}", style="bold")
+        for effect in item.effects:
+            word = {"yes": "took effect", "no": "did NOT take effect", "cannot tell": "cannot tell"}[effect.effect]
+            line = f" {effect.what} {effect.before} → {effect.after}: {word}; {effect.why}"
+            console.print(line, markup=False, style="bold red" if effect.effect == "no" else "")
+        console.print(_table(item))
+        console.print()
+    if len(comparison.ranking) > 1:
+        from dashboard.cli.report import figure
+
+        console.print(f"Ranking by {comparison.ranked_by.replace('_', ' ')}", style="bold")
+        for place, ranked in enumerate(comparison.ranking, 1):
+            tied = f", not told apart from {', '.join(ranked.tied)}" if ranked.tied else ""
+            console.print(
+                f" {place}. {ranked.label}: {figure(comparison.ranked_by, ranked.figure)}{tied}", markup=False
+            )
+
+
+def _table(item: Against) -> Table:
+    from rich.table import Table
+
+    from collector.domain.quantities import QUANTITIES
+    from dashboard.cli.report import figure
+
+    table = Table(box=None, padding=(0, 1), show_edge=False, pad_edge=False)
+    for column in ("", "before", "after", "difference", ""):
+        table.add_column(column, overflow="fold")
+    for one in item.differences:
+        change = "" if one.change is None else f"{one.change:+.3g}"
+        if one.change is not None and one.half is not None:
+            change += f" [{one.change - one.half:+.3g}, {one.change + one.half:+.3g}]"
+        table.add_row(
+            QUANTITIES[one.key].label,
+            figure(one.key, one.before) if one.before else "",
+            figure(one.key, one.after) if one.after else "",
+            change,
+            f"{one.word}{', ' + one.note if one.note else ''}",
+        )
+    return table
