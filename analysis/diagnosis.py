@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Final
 
 from analysis.theory.payoff import PayOff
@@ -81,6 +83,12 @@ class Diagnosis:
             "crashed": [{"rule": c.rule, "name": c.name, "error": c.error} for c in self.crashes],
             "reading": {reading.source: _reading(reading) for reading in self.readings},
         }
+
+
+def schema() -> dict[str, Any]:
+    """The published JSON Schema of the document."""
+    document: dict[str, Any] = json.loads(files("analysis").joinpath("diagnosis.schema.json").read_text("utf-8"))
+    return document
 
 
 def plain(value: Any) -> Any:

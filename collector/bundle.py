@@ -7,6 +7,7 @@ else by its content. Parts that cannot be read are reported and the rest goes on
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,8 +16,9 @@ from typing import Final
 
 from collector.domain.arguments import LaunchCommand
 from collector.domain.drafts import ModelConfig, Validation
-from collector.domain.errors import InputError, UnreadableInput
+from collector.domain.errors import InputError, MalformedInput, UnreadableInput
 from collector.domain.evidence import Evidence
+from collector.domain.results import BenchmarkRow
 from collector.domain.runs import Bundle, Reading, Role, RunRecord
 from collector.domain.versions import Release
 from collector.formats import formats
@@ -26,6 +28,7 @@ from collector.formats.sniff import describe
 from collector.launch import parse_launch
 from collector.models import parse_model_config, read_validation
 from collector.models.configs import describes_model
+from collector.results.table import parse_table
 from collector.sources.file import STDIN, blocks, cannot_open, head_of, text_of
 
 SAMPLED_BYTES: Final = 1 << 20
@@ -47,7 +50,7 @@ class Part(StrEnum):
     UNKNOWN = "not recognised"
 
 
-_NOT_READ: Final = (Part.METRICS, Part.RESPONSES, Part.BENCHMARK, Part.SERVER_INFO)
+_NOT_READ: Final = (Part.METRICS, Part.RESPONSES, Part.SERVER_INFO)
 _NAMES: Final = {
     "launch.json": Part.IGNORED,
     "model_info.json": Part.IGNORED,
@@ -116,6 +119,7 @@ class _Runs:
     draft_configs: dict[Role, ModelConfig] = field(default_factory=dict)
     target_configs: dict[Role, ModelConfig] = field(default_factory=dict)
     validation: Validation | None = None
+    results: list[BenchmarkRow] = field(default_factory=list)
 
 
 def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None) -> Bundle:
@@ -199,12 +203,12 @@ def read_model_config(path: Path) -> ModelConfig:
 def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputError]) -> list[File]:
     files: list[File] = []
     for path in paths:
-        if path != STDIN and path.is_dir():
-            try:
-                members = sorted(member for member in path.iterdir() if member.is_file())
-            except OSError as error:
-                errors.append(_cannot_list(path, error))
-                continue
+        try:
+            members = _members(path)
+        except InputError as error:
+            errors.append(error)
+            continue
+        if members is not None:
             for member in members:
                 if not member.name.startswith("."):
                     _add_file(files, member, member.name, errors, asked=False)
@@ -225,6 +229,25 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
     return files
 
 
+def _members(path: Path) -> list[Path] | None:
+    """The files of a folder, ``None`` if the path is no folder."""
+    try:
+        if path == STDIN or not path.is_dir():
+            return None
+        return sorted(member for member in path.iterdir() if member.is_file())
+    except PermissionError as error:
+        raise UnreadableInput(
+            "the folder may not be listed",
+            why="permission denied",
+            where=str(path),
+            hint=f"give read permission, for instance: chmod u+rx {path}",
+        ) from error
+    except OSError as error:
+        raise UnreadableInput(
+            "the folder cannot be listed", why=error.strerror or str(error), where=str(path)
+        ) from error
+
+
 def _add_file(files: list[File], path: Path, source: str, errors: list[InputError], *, asked: bool) -> None:
     try:
         part, role = _recognise(path)
@@ -236,40 +259,54 @@ def _add_file(files: list[File], path: Path, source: str, errors: list[InputErro
 
 
 def _recognise(path: Path) -> tuple[Part, Role | None]:
-    """What a file is: by its name, else by its content."""
+    """What a file is: a log by its content, anything else by its name, else by its content."""
     if path == STDIN:
         return Part.LOG, None
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise cannot_open(path, error) from error
+    if not stat.S_ISREG(mode):
+        return Part.LOG, None  # a pipe can be read only once
     name = path.name.lower()
     if name in _NAMES:
         return _NAMES[name], Role.SUBJECT
-    role = next((role for role in (Role.PREVIOUS, Role.BASELINE) if role.value in name), Role.SUBJECT)
-    for word, named in _WORDS:
-        if word in name:
-            return named, role
-    part = _SUFFIXES.get(path.suffix.lower()) or _by_content(path)
-    if part is Part.LOG and role is Role.SUBJECT and name != "input.log":
-        return part, None
-    return part, role
+    role = next((role for role in (Role.PREVIOUS, Role.BASELINE) if role.value in name), None)
+    part = _SUFFIXES.get(path.suffix.lower())
+    if part is None or part is Part.LOG:
+        part = _by_name_and_content(path, name)
+    if part is Part.LOG and name == "input.log":
+        role = Role.SUBJECT
+    return part, role if part is Part.LOG else role or Role.SUBJECT
 
 
-def _by_content(path: Path) -> Part:
+def _by_name_and_content(path: Path, name: str) -> Part:
     head = head_of(path, SAMPLED_BYTES)
     if any(log_format.likeness(head) for log_format in formats()):
         return Part.LOG
+    for word, part in _WORDS:
+        if word in name:
+            return part
+    return Part.LOG if path.suffix.lower() == ".log" else _by_content(head, path.name)
+
+
+def _by_content(head: bytes, name: str) -> Part:
     text = head.decode("utf-8", "replace")
     if text.lstrip().startswith("{"):
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
             return Part.UNKNOWN
-        if describes_model(document):
-            return Part.DRAFT_CONFIG if _is_draft(document) else Part.TARGET_CONFIG
-        return Part.UNKNOWN
+        if not describes_model(document):
+            return Part.UNKNOWN
+        return Part.DRAFT_CONFIG if _is_draft(document) else Part.TARGET_CONFIG
     for part, reads in ((Part.LAUNCH, parse_launch), (Part.TRAINING, read_validation)):
         try:
-            reads(text, path.name)
-        except InputError:
+            reads(text, name)
+        except UnreadableInput:
             continue
+        except MalformedInput:
+            pass  # it is of this kind, and broken: reading it says where
         return part
     return Part.UNKNOWN
 
@@ -295,6 +332,8 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
         runs.target_configs[role] = parse_model_config(text_of(file.path), file.source)
     elif file.part is Part.TRAINING:
         runs.validation = read_validation(text_of(file.path), file.source)
+    elif file.part is Part.BENCHMARK:
+        _read_table(file, runs, reading)
     elif file.part in _NOT_READ:
         reading.notes = (*reading.notes, f"{file.part.value}: not read yet")
     elif file.asked:
@@ -322,6 +361,13 @@ def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Rea
     for name in Reading.__dataclass_fields__:
         if name not in ("source", "role"):
             setattr(reading, name, getattr(made, name))
+    if not found:
+        raise UnreadableInput(
+            "no line of this log could be read",
+            why=f"none of its {made.lines} lines has the form of the engine's log",
+            where=file.source,
+            hint="leave --engine away to let the content tell, or give another file",
+        )
     if file.role is None:
         runs.unnamed.append(found)
     else:
@@ -340,6 +386,14 @@ def _stated_validation(figures: tuple[float, ...]) -> Validation:
 # ---- putting it together
 
 
+def _read_table(file: File, runs: _Runs, reading: Reading) -> None:
+    table = parse_table(text_of(file.path), file.source)
+    runs.results += table.rows
+    reading.lines = reading.understood = table.lines
+    if table.unknown_columns:
+        reading.notes = (*reading.notes, f"columns not known: {', '.join(table.unknown_columns)}")
+
+
 def _assemble(runs: _Runs, options: BundleOptions, readings: list[Reading], problems: list[str]) -> Bundle | None:
     subject, previous, baseline = _by_role(runs)
     if subject is None:
@@ -353,6 +407,7 @@ def _assemble(runs: _Runs, options: BundleOptions, readings: list[Reading], prob
     subject.draft_config = runs.draft_configs.get(Role.SUBJECT)
     subject.target_config = runs.target_configs.get(Role.SUBJECT)
     subject.validation = runs.validation
+    subject.results = runs.results
     subject.temperature = options.temperature
     if options.engine_version is not None:
         subject.engine_version = options.engine_version
@@ -436,14 +491,4 @@ def _nothing(errors: list[InputError], paths: Sequence[Path]) -> InputError:
         why="no file here is a log, launch command or config that draftscope knows",
         where=where,
         hint="give a server log, or a folder that holds one",
-    )
-
-
-def _cannot_list(path: Path, error: OSError) -> UnreadableInput:
-    opened = cannot_open(path, error)
-    return UnreadableInput(
-        "the folder may not be listed" if isinstance(error, PermissionError) else "the folder cannot be listed",
-        why=opened.why,
-        where=str(path),
-        hint=f"give read permission, for instance: chmod u+rx {path}" if isinstance(error, PermissionError) else "",
     )
