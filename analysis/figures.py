@@ -213,7 +213,7 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
             timed["running_requests"], timed["acceptance_length"].fillna(1.0), timed["generation_throughput"]
         )
         figures["step_seconds"] = Estimate(
-            time.seconds, time.seconds - time.half, time.seconds + time.half, windows=windows
+            time.seconds, max(0.0, time.seconds - time.half), time.seconds + time.half, windows=windows
         )
     usage = frame["kv_cache_usage"].dropna()
     if not usage.empty:

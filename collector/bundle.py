@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,7 @@ from collector.launch import parse_launch
 from collector.models import parse_model_config, read_validation
 from collector.models.configs import describes_model
 from collector.results.table import parse_table
-from collector.sources.file import STDIN, blocks, cannot_open, head_of, text_of
+from collector.sources.file import STDIN, blocks, cannot_open, head_of, line_at, text_of
 
 SAMPLED_BYTES: Final = 1 << 20
 
@@ -368,6 +369,9 @@ def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Rea
             where=file.source,
             hint="leave --engine away to let the content tell, or give another file",
         )
+    if file.path.is_file():
+        for run in found:
+            run.line_text = partial(line_at, file.path)
     if file.role is None:
         runs.unnamed.append(found)
     else:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from collector.domain.errors import UnreadableInput
+from collector.domain.redaction import redact_text
 
 BLOCK_BYTES: Final = 1 << 20
 STDIN: Final = Path("-")
+LONGEST_LINE: Final = 4_096
 LARGEST_TEXT: Final = 16 << 20
 """Small files (commands, configs, training output) are read whole up to this size."""
 
@@ -62,6 +64,17 @@ def head_of(path: Path, size: int = 65_536) -> bytes:
             return stream.read(size)
     except OSError as error:
         raise cannot_open(path, error) from error
+
+
+def line_at(path: Path, offset: int) -> str | None:
+    """The line that begins at a byte offset, redacted; ``None`` where the file is no longer what it was."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            line = stream.readline(LONGEST_LINE)
+    except OSError:
+        return None
+    return redact_text(line.rstrip(b"\r\n").decode("utf-8", "replace")) or None
 
 
 def cannot_open(path: Path, error: OSError) -> UnreadableInput:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.announced import announcement_about
-from analysis.base import Outcome, Rule
+from analysis.base import Outcome, Rule, cannot_look
+from analysis.case import Case
 from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Arguments
 from collector.domain.findings import Confidence, Question, Severity
@@ -37,9 +38,16 @@ class DraftTokenCountOverridden(Rule):
     question = Question.CONFIG
     severity = Severity.WARNING
 
-    def check(self, speculating: RunView, compared_args: Arguments) -> Outcome:
-        """Compare each count that was given with what runs or is predicted to run."""
+    def check(self, speculating: RunView, args: Arguments, case: Case) -> Outcome:
+        """Compare each count that was given with what runs or is predicted to run.
+
+        Without the launch command the engine's own line still tells that it replaced a count.
+        """
         record = speculating.record
+        if not args.any_requested:
+            yield from self._announced(speculating, args)
+            return
+        compared_args = case.compared_args
         for name in COUNT_FLAGS.get(record.engine, ()):
             argument = compared_args[name]
             if not argument.changed:
@@ -70,6 +78,27 @@ class DraftTokenCountOverridden(Rule):
                 fix=fix,
                 verify=[f"grep -o '{name}[^,]*' LOG   # the engine's own argument line"],
                 confidence=Confidence.HIGH if seen else Confidence.MEDIUM,
+            )
+
+    def _announced(self, run: RunView, args: Arguments) -> Outcome:
+        replaced = [
+            (name, said)
+            for name in COUNT_FLAGS.get(run.record.engine, ())
+            if (said := announcement_about(run.record, name))
+        ]
+        if not replaced:
+            raise cannot_look("the launch command is not known", "--launch FILE")
+        for name, said in replaced:
+            effective = args.value(name)
+            yield self.finding(
+                f"The engine replaced the number of {_noun(name)}; it runs with {effective}",
+                "Its own line says so. What was asked for is not in the log.",
+                values={"flag": name, "requested": None, "effective": effective},
+                evidence=[said, args[name].effective_evidence],
+                fix=[
+                    "Give the launch command (--launch FILE) to see what was asked for, and ask for what you want to run."
+                ],
+                verify=[f"grep -o '{name}[^,]*' LOG   # the engine's own argument line"],
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.announced import announcement_about
-from analysis.base import Outcome, Rule
+from analysis.base import Outcome, Rule, cannot_look
 from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Arguments
 from collector.domain.findings import Confidence, Question, Severity
@@ -44,6 +44,8 @@ class OverlapSchedulingForcedOff(Rule):
         seen = argument.effective is not UNSEEN
         if argument.effective is False or not (argument.runs is True or told_off):
             return
+        if not told_off and not args.any_requested:
+            raise cannot_look("it is off, and whether that was asked for is not known", "--launch FILE")
         yield self.finding(
             "The overlap scheduler is off, and nobody asked for that",
             "The engine turns it off for this kind of speculation on this release. "
