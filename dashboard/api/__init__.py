@@ -1,0 +1,1 @@
+"""The HTTP API, its errors and its guards."""

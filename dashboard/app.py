@@ -1,0 +1,54 @@
+"""The web service: pages, API and static files around a store of diagnosed runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from dashboard.api import errors, v1
+from dashboard.api.guard import Guard
+from dashboard.pages import routes
+from dashboard.pages.templating import STATIC, product_version
+from dashboard.store import RunStore
+
+FOR_GOOD: Final = "public, max-age=31536000, immutable"
+
+
+class _Files(StaticFiles):
+    """Static files; an address with a version in it may be kept for good."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        if b"v=" in scope["query_string"] and response.status_code == 200:
+            response.headers["Cache-Control"] = FOR_GOOD
+        return response
+
+
+def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
+    """The app.
+
+    ``token``: what writing requests must carry; ``None`` is for loopback alone
+    (:func:`dashboard.api.security.refuse_open_bind` is asked before the service listens).
+    """
+    app = FastAPI(
+        title="draftscope",
+        version=product_version(),
+        summary="Whether speculative decoding works, why it does not, and what to do",
+        docs_url=None,  # both viewers load their scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.store = store
+    app.state.token = token
+    errors.install(app)
+    app.include_router(v1.router)
+    app.include_router(v1.health)
+    app.include_router(routes.router)
+    app.mount("/static", _Files(directory=STATIC), name="static")
+    app.add_middleware(GZipMiddleware, minimum_size=1024)
+    app.add_middleware(Guard)
+    return app

@@ -1,0 +1,1 @@
+"""Charts: functions from windows and figures to ``{data, layout}``, nothing else."""

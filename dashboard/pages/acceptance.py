@@ -1,0 +1,215 @@
+"""The section on acceptance of a run page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.theory.chain import implied_rate
+from collector.domain.errors import ImpossibleFigure
+from collector.domain.quantities import QUANTITIES
+from collector.domain.runs import Role
+from dashboard.charts import over_time, positions, windows
+from dashboard.charts.base import Chart
+from dashboard.charts.over_time import AcceptanceLevels, levels_of
+from dashboard.pages import figures
+from dashboard.pages.figures import Figure
+from dashboard.store import RunReport
+
+
+@dataclass(frozen=True, slots=True)
+class LikeRow:
+    """Figures that can be compared: this run, a healthy one, and what validation implies; "" where not known."""
+
+    key: str
+    label: str
+    here: Figure | None
+    healthy: str
+    promised: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """One rank, engine or slot."""
+
+    name: str
+    length: Figure | None
+    steps: Figure | None
+    throughput: Figure | None
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceSection:
+    """What the section shows; a chart that is ``None`` has an empty state in its place."""
+
+    lead: str
+    over_time: Chart | None
+    like_with_like: tuple[LikeRow, ...]
+    has_promise: bool
+    printed_note: str
+    positions: Chart | None
+    conditional: Chart | None
+    spread: Chart | None
+    context: Chart | None
+    batch: Chart | None
+    units: tuple[UnitRow, ...]
+
+
+def acceptance_section(report: RunReport) -> AcceptanceSection:
+    """Everything about acceptance that document and windows hold."""
+    quantities = report.subject["quantities"]
+    levels = levels_of(quantities)
+    frame = report.frame()
+    source = report.subject["source"]
+    return AcceptanceSection(
+        lead=_lead(report, levels),
+        over_time=None if frame is None else over_time.acceptance_length(frame, source, levels),
+        like_with_like=_like_with_like(report, levels),
+        has_promise=levels.promised is not None,
+        printed_note=_title_of(report, "MEA001"),
+        positions=_positions(report),
+        conditional=_conditional(report),
+        spread=_spread(report, levels),
+        context=None if frame is None else windows.by_context(frame, levels, _title_of(report, "ACC006")),
+        batch=None if frame is None else windows.by_batch(frame, levels),
+        units=tuple(
+            UnitRow(
+                name,
+                figures.figure("acceptance_length", unit["quantities"].get("acceptance_length")),
+                figures.figure("verify_steps", unit["quantities"].get("verify_steps")),
+                figures.figure("generation_throughput", unit["quantities"].get("generation_throughput")),
+            )
+            for name, unit in report.subject["units"].items()
+        ),
+    )
+
+
+def promised_shares(report: RunReport) -> list[float]:
+    """Share of steps accepted up to each position as validation implies it; empty where there is none.
+
+    Figures by position may be shares or conditional rates, whichever gives the expected length;
+    otherwise the one accuracy stands for every position.
+    """
+    depth, expected = report.number("draft_depth"), report.number("expected_acceptance_length")
+    if depth is None or expected is None:
+        return []
+    stated = (report.quantity("validation_accuracy_at") or {}).get("value") or []
+    readings = [list(stated), [math.prod(stated[: i + 1]) for i in range(len(stated))]]
+    for shares in readings:
+        if shares and math.isclose(1 + sum(shares[: int(depth)]), expected, abs_tol=0.01):
+            return shares[: int(depth)]
+    rate = _implied(expected, depth)
+    return [] if rate is None else [rate**i for i in range(1, int(depth) + 1)]
+
+
+def _lead(report: RunReport, levels: AcceptanceLevels) -> str:
+    accepted, width = report.number("accepted_per_step"), report.number("verify_width")
+    if accepted is None:
+        summary: str = report.document["verdicts"]["acceptance"]["summary"]
+        return summary
+    drafted = f"Of {figures.plural(int(width) - 1, 'drafted token')} " if width and width > 1 else ""
+    lead = (
+        f"{drafted}{figures.length(accepted)} {'is' if width == 2 else 'are'} accepted per step; the target adds one."
+    )
+    if levels.healthy is not None:
+        lead += f" A healthy server with this draft would accept {figures.length(levels.healthy - 1)}."
+    return lead[0].upper() + lead[1:]
+
+
+def _like_with_like(report: RunReport, levels: AcceptanceLevels) -> tuple[LikeRow, ...]:
+    depth, width = report.number("draft_depth"), report.number("verify_width")
+    healthy, promised = levels.healthy, levels.promised
+
+    def row(key: str, healthy_text: str, promised_text: str) -> LikeRow:
+        return LikeRow(
+            key, QUANTITIES[key].label, figures.figure(key, report.quantity(key)), healthy_text, promised_text
+        )
+
+    def lengths(value: float | None) -> str:
+        return "" if value is None else figures.length(value)
+
+    def rates(value: float | None) -> str:
+        rate = None if value is None or depth is None else _implied(value, depth)
+        return "" if rate is None else figures.ratio(rate)
+
+    def shares(value: float | None) -> str:
+        chain = depth is not None and width == depth + 1
+        return "" if value is None or not chain or not depth else figures.share((value - 1) / depth)
+
+    rows = [
+        row("acceptance_length", lengths(healthy), lengths(promised)),
+        row("conditional_acceptance_rate", rates(healthy), rates(promised)),
+        row("draft_acceptance_rate", shares(healthy), shares(promised)),
+    ]
+    if promised is not None and promised > 1:
+        kept = "" if healthy is None else figures.percent((healthy - 1) / (promised - 1))
+        rows.append(row("retained_share", kept, "100%"))
+    return tuple(line for line in rows if line.here is not None or line.healthy or line.promised)
+
+
+def _positions(report: RunReport) -> Chart | None:
+    promised = promised_shares(report)
+    counted = _list(report, "acceptance_rate_at")
+    if counted:
+        return positions.accepted_up_to(counted, promised, counted=True, length=None)
+    rate, depth = report.number("conditional_acceptance_rate"), report.number("draft_depth")
+    if rate is None or not depth:
+        return None
+    if depth == 1:
+        return positions.accepted_up_to([rate], promised, counted=True, length=None)
+    implied = [rate**i for i in range(1, int(depth) + 1)]
+    return positions.accepted_up_to(implied, promised, counted=False, length=report.number("acceptance_length"))
+
+
+def _conditional(report: RunReport) -> Chart | None:
+    rates = _list(report, "conditional_acceptance_rate_at")
+    only = report.number("conditional_acceptance_rate")
+    if not rates and only is not None and report.number("draft_depth") == 1:
+        rates = [only]
+    if not rates:
+        return None
+    shares = promised_shares(report)
+    before = [1.0, *shares]
+    promised = [share / earlier for share, earlier in zip(shares, before, strict=False) if earlier > 0]
+    return positions.accepted_at(rates, promised)
+
+
+def _spread(report: RunReport, levels: AcceptanceLevels) -> Chart | None:
+    frame, earlier = report.frame(), report.frame(Role.PREVIOUS)
+    previous = report.run(Role.PREVIOUS)
+    if frame is None or earlier is None or previous is None:
+        return None
+    earlier_levels = levels_of(previous["quantities"])
+    return windows.spread(frame, earlier, levels, earlier_levels, _change(report, levels, earlier_levels))
+
+
+def _change(report: RunReport, now: AcceptanceLevels, before: AcceptanceLevels) -> str:
+    """Whether the two runs differ: the finding says so, else the intervals."""
+    found = _title_of(report, "ACC003")
+    if found or now.value is None or before.value is None:
+        return found
+    pair = f"{figures.length(before.value)} to {figures.length(now.value)}"
+    if now.low is None or now.high is None or before.low is None or before.high is None:
+        return f"{pair}."
+    if now.low > before.high:
+        return f"{pair}: rose."
+    counted = (report.quantity("acceptance_length") or {}).get("windows")
+    shown = f"that {figures.plural(counted, 'window')} can show" if counted else "that these windows can show"
+    return f"{pair}: no fall {shown}."
+
+
+def _title_of(report: RunReport, rule: str) -> str:
+    return next((finding["title"] for finding in report.document["findings"] if finding["rule"] == rule), "")
+
+
+def _list(report: RunReport, key: str) -> Sequence[float]:
+    value = (report.quantity(key) or {}).get("value")
+    return value if isinstance(value, list) and all(map(figures.is_number, value)) else ()
+
+
+def _implied(length: float, depth: float) -> float | None:
+    try:
+        return implied_rate(length, depth)
+    except ImpossibleFigure:
+        return None

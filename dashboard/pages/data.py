@@ -1,0 +1,198 @@
+"""The section on data of a run page: what was read, what was left out, which definitions are in use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashboard import names
+from dashboard.charts.base import records
+from dashboard.pages import figures
+from dashboard.pages.figures import Figure
+from dashboard.store import RunReport
+
+SHOWN_WINDOWS: Final = 20
+"""Left-out windows listed one by one; more are counted."""
+
+KINDS: Final[Mapping[str, str]] = {
+    "subject": "this run",
+    "previous": "run before",
+    "baseline": "run without speculation",
+}
+PRINTED_RATES: Final[Mapping[str, str]] = {
+    "length/width": "length / verify width: counts the target's own token",
+    "length/max_length": "length / (depth + 1): counts the target's own token",
+    "accepted/drafted": "accepted / drafted: the target's own token not counted",
+    "accepted/depth": "accepted / depth: the target's own token not counted",
+    "length/depth": "length / depth: counts the target's own token, may exceed 1",
+}
+METHODS: Final[Mapping[str, str]] = {
+    "ewc": "cosine-weighted over windows, 95%",
+    "jackknife": "jackknife over requests, 95%",
+    "conservative": "conservative, as there are few windows, 95%",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """What was made of one source."""
+
+    source: str
+    used_as: str
+    lines: str
+    understood: str
+    unread: str
+    notes: tuple[str, ...]
+    shapes: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A window that does not count, and for what."""
+
+    time: str
+    place: str
+    figures: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One of the runs that the diagnosis holds side by side."""
+
+    role: str
+    source: str
+    started: str
+    method: str
+    speculates: bool
+    length: Figure | None
+    throughput: Figure | None
+    step: Figure | None
+    running: Figure | None
+
+
+@dataclass(frozen=True, slots=True)
+class DataSection:
+    """What the section shows; ``more_left_out`` counts windows that are not listed."""
+
+    lead: str
+    sources: tuple[SourceRow, ...]
+    left_out: tuple[LeftOut, ...]
+    more_left_out: int
+    definitions: tuple[tuple[str, str], ...]
+    runs: tuple[ComparedRun, ...]
+
+
+def data_section(report: RunReport) -> DataSection:
+    """Everything about the inputs that document and windows hold."""
+    readings: Mapping[str, Mapping[str, Any]] = report.document["reading"]
+    left_out = _left_out(report)
+    return DataSection(
+        lead=_lead(readings),
+        sources=tuple(_source(name, reading) for name, reading in readings.items()),
+        left_out=tuple(left_out[:SHOWN_WINDOWS]),
+        more_left_out=max(0, len(left_out) - SHOWN_WINDOWS),
+        definitions=tuple(_definitions(report)),
+        runs=tuple(_compared(run) for run in report.document["runs"]),
+    )
+
+
+def _lead(readings: Mapping[str, Mapping[str, Any]]) -> str:
+    unread = sum(reading["unread"] for reading in readings.values())
+    files = figures.plural(len(readings), "source")
+    if unread == 0:
+        return f"{files} read, every line of the engine understood."
+    total = sum(reading["engine_lines"] for reading in readings.values())
+    return f"{files} read; {figures.count(unread)} of {figures.count(total)} lines of the engine were not understood."
+
+
+def _source(name: str, reading: Mapping[str, Any]) -> SourceRow:
+    notes = list(reading["notes"])
+    if reading["torn_samples"]:
+        notes.append(f"{figures.plural(reading['torn_samples'], 'sample line')} could not be read.")
+    if reading["oversize_lines"]:
+        notes.append(f"{figures.plural(reading['oversize_lines'], 'line')} longer than the cap were dropped.")
+    role = KINDS.get(reading["role"], reading["role"])
+    return SourceRow(
+        source=name,
+        used_as=", ".join(part for part in (reading["kind"], role) if part),
+        lines=figures.count(reading["lines"]),
+        understood=figures.count(reading["understood"]),
+        unread=figures.count(reading["unread"]),
+        notes=tuple(notes),
+        shapes=tuple(reading["unread_shapes"]),
+    )
+
+
+def _left_out(report: RunReport) -> list[LeftOut]:
+    frame = report.frame()
+    if frame is None:
+        return []
+    source = report.subject["source"]
+    rows = []
+    for window in records(frame[frame["left_out"] != ""]):
+        shown = []
+        if math.isfinite(window.acceptance_length):
+            shown.append(f"length {figures.length(window.acceptance_length)}")
+        if math.isfinite(window.generation_throughput):
+            shown.append(f"{figures.significant(window.generation_throughput)} tok/s")
+        scope = window.left_out if not window.counted else f"{window.left_out} (still counts for acceptance)"
+        rows.append(
+            LeftOut(
+                figures.clock(window.at),
+                f"{source}:{window.line}" if window.line else source,
+                ", ".join(shown),
+                scope,
+            )
+        )
+    return rows
+
+
+def _definitions(report: RunReport) -> list[tuple[str, str]]:
+    rows = []
+    printed = report.quantity("printed_rate_definition")
+    if printed is not None:
+        rows.append(("Printed accept rate", PRINTED_RATES.get(printed["value"], str(printed["value"]))))
+    length = report.quantity("acceptance_length")
+    if length is not None:
+        method = length.get("method")
+        if method:
+            windows = length.get("windows")
+            rested = f", {figures.plural(windows, 'window')}" if windows else ""
+            note = f"; {length['note']}" if length.get("note") else ""
+            rows.append(("Interval", f"{METHODS.get(method, method)}{rested}{note}"))
+        steps = length.get("verify_steps")
+        if steps:
+            rows.append(("Rests on", f"{figures.plural(round(steps), 'verify step')}"))
+    healthy, promised = report.number("realistic_acceptance_length"), report.number("expected_acceptance_length")
+    if healthy is not None and promised is not None and promised > 1:
+        kept = figures.percent((healthy - 1) / (promised - 1))
+        depth = report.number("draft_depth")
+        at = f" at depth {depth:g}" if depth is not None else ""
+        rows.append(("Healthy level", f"{kept} of promised drafts{at}, assumed from published traces"))
+    if report.document["payoff"] and report.document["payoff"]["usual_step_cost"] is not None:
+        usual = figures.significant(report.document["payoff"]["usual_step_cost"])
+        rows.append(("Usual step cost", f"{usual} plain steps, assumed for this kind of target"))
+    rows.append(("Times", "as the server wrote them; a log without a zone is read as UTC"))
+    return rows
+
+
+def _compared(run: Mapping[str, Any]) -> ComparedRun:
+    def shown(key: str) -> Figure | None:
+        return figures.figure(key, run["quantities"].get(key))
+
+    role = names.ROLES[run["role"]]
+    speculates = run["method"] is not None
+    return ComparedRun(
+        role=role,
+        source=run["source"],
+        started=figures.instant(run["started_at"]) if run["started_at"] is not None else "not stated",
+        method=names.method(run["method"]),
+        speculates=speculates,
+        length=shown("acceptance_length") if speculates else None,
+        throughput=shown("generation_throughput"),
+        step=shown("step_seconds"),
+        running=shown("running_requests"),
+    )

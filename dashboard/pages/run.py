@@ -1,0 +1,152 @@
+"""The page of one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard import names
+from dashboard.pages import figures
+from dashboard.pages.acceptance import AcceptanceSection, acceptance_section
+from dashboard.pages.configuration import ConfigurationSection, configuration_section
+from dashboard.pages.data import DataSection, data_section
+from dashboard.pages.findings import FindingsSection, findings_section, linked
+from dashboard.pages.payoff import PayoffSection, payoff_section, repair
+from dashboard.pages.verdicts import Tile, tiles
+from dashboard.store import RunReport
+
+_SENTENCE_END = re.compile(r"(?<=[.?])\s+")
+_STATEMENT_END = re.compile(r"(?<=[.:?])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do first: a short statement, and the rest in smaller type with links to findings."""
+
+    say: str
+    rest: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Everything the template shows."""
+
+    id: str
+    title: str
+    when: str
+    sample: bool
+    facts: tuple[tuple[str, str], ...]
+    headline: str
+    say: tuple[tuple[str, bool], ...]
+    next_steps: tuple[NextStep, ...]
+    tiles: tuple[Tile, ...]
+    states: Mapping[str, str]
+    acceptance: AcceptanceSection
+    payoff: PayoffSection
+    configuration: ConfigurationSection
+    findings: FindingsSection
+    data: DataSection
+
+
+def run_page(report: RunReport) -> RunPage:
+    """The page of a diagnosed run."""
+    document, subject = report.document, report.subject
+    here = {finding["rule"] for finding in document["findings"]}
+    started = subject["started_at"]
+    headline, rest = _parted(document["headline"], _SENTENCE_END)
+    return RunPage(
+        id=report.id,
+        title=_title(report),
+        when=figures.instant(started) if started is not None else "start not stated",
+        sample=report.sample,
+        facts=tuple(_facts(report)),
+        headline=headline,
+        say=((f"{rest} ", False), *_say(document)) if rest else tuple(_say(document)),
+        next_steps=tuple(_step(text, here) for text in document["next"]),
+        tiles=tiles(report),
+        states={question: verdict["state"] for question, verdict in document["verdicts"].items()},
+        acceptance=acceptance_section(report),
+        payoff=payoff_section(report),
+        configuration=configuration_section(report),
+        findings=findings_section(report),
+        data=data_section(report),
+    )
+
+
+def _title(report: RunReport) -> str:
+    target, draft = names.target(report.runs_with), names.draft(report.runs_with)
+    title = target or f"{names.engine(report.subject['engine'])} run"
+    return f"{title} with {draft}" if draft else title
+
+
+def _facts(report: RunReport) -> list[tuple[str, str]]:
+    subject = report.subject
+    release = subject["engine_version"]
+    if release is None:
+        span = subject["engine_release_range"]
+        release = "release not printed" if span == "every release" else f"release not printed, {span} fits its lines"
+    facts = [("Engine", f"{names.engine(subject['engine'])}, {release}"), ("Method", _method(report))]
+    running = figures.figure("running_requests", report.quantity("running_requests"))
+    if running is not None:
+        facts.append(("Load", str(running)))
+    frame = report.frame()
+    if frame is not None:
+        used = frame[frame["counted"]] if frame["counted"].any() else frame
+        first, last = used["at"].min(), used["at"].max()
+        facts.append(
+            ("Seen", f"{figures.clock(first)} to {figures.clock(last)}, {figures.plural(len(used), 'window')}")
+        )
+    facts += [(key, value) for key, value in report.labels.items()]
+    return facts
+
+
+def _method(report: RunReport) -> str:
+    parts = [names.method(report.subject["method"])]
+    depth, width = report.number("draft_depth"), report.number("verify_width")
+    if depth is not None:
+        parts.append(figures.plural(int(depth), "step") if depth.is_integer() else f"{depth:g} steps on average")
+    if depth is not None and width is not None:
+        parts.append("chain" if width == depth + 1 else f"{width:g} tokens verified")
+    return ", ".join(parts)
+
+
+def _say(document: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    """What it costs and what repairs would bring, in parts; ``True`` marks figures.
+
+    Without a comparable run it is the reason that the first finding gives.
+    """
+    payoff: Mapping[str, Any] | None = document["payoff"]
+    if payoff is None:
+        serious = (finding["why"] for finding in document["findings"] if finding["severity"] != "info")
+        return [(why, False) for why in [next(serious, "")] if why]
+    parts = [
+        ("The server makes ", False),
+        (f"{figures.significant(payoff['throughput'])} tok/s", True),
+        ("; without speculation it makes ", False),
+        (figures.significant(payoff["baseline_throughput"]), True),
+        (". ", False),
+    ]
+    both = repair(payoff, "both_repaired")
+    alone = [row for name in ("acceptance_repaired", "step_cost_repaired") if (row := repair(payoff, name))]
+    if both is None:
+        return parts
+    if all(row["speedup"] < 1 for row in alone):
+        parts.append(("Repairing either fault alone still loses. ", False))
+    parts += [
+        ("Both together give about ", False),
+        (f"{figures.significant(both['throughput'])} tok/s", True),
+        (f" ({figures.factor(both['speedup'])}).", False),
+    ]
+    return parts
+
+
+def _step(text: str, here: set[str]) -> NextStep:
+    first, rest = _parted(text, _STATEMENT_END)
+    return NextStep(f"{first[:-1]}." if first.endswith(":") else first, linked(rest, here))
+
+
+def _parted(text: str, end: re.Pattern[str]) -> tuple[str, str]:
+    first, *rest = end.split(text, maxsplit=1)
+    return first, rest[0] if rest else ""

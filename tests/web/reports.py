@@ -1,0 +1,52 @@
+"""Diagnosed runs for web and browser tests: documents and windows as the analysis made them of recorded cases."""
+
+import copy
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from collector.domain.errors import UnknownName
+from dashboard.store import RunReport, RunRow, row_of
+
+DATA = Path(__file__).parent / "data"
+TEXT = ("unit", "left_out", "counted", "steady")
+
+
+@dataclass
+class ListStore:
+    """Reports held in memory, the latest first."""
+
+    reports: Sequence[RunReport]
+
+    def list_runs(self) -> Sequence[RunRow]:
+        return [row_of(report) for report in self.reports]
+
+    def report(self, run_id: str) -> RunReport:
+        for report in self.reports:
+            if report.id == run_id:
+                return report
+        raise UnknownName(f"no run has the id {run_id!r}", hint="GET /api/v1/runs lists them")
+
+
+def load_report(name: str, run_id: str) -> RunReport:
+    """A recorded case: its document, and the windows of each of its runs."""
+    document = json.loads((DATA / f"{name}.json").read_text())
+    frames = {run["role"]: load_windows(f"{name}-{run['role']}") for run in document["runs"]}
+    return RunReport(run_id, document, frames)
+
+
+def load_windows(name: str) -> pd.DataFrame:
+    frame = pd.read_csv(DATA / f"{name}.csv", keep_default_na=False)
+    numbers = {column: pd.to_numeric(frame[column]) for column in frame.columns if column not in TEXT}
+    return frame.assign(**numbers)
+
+
+def altered(report: RunReport, change: Callable[[dict[str, Any]], object], **fields: Any) -> RunReport:
+    """The same report with its document changed in place by ``change``."""
+    document = copy.deepcopy(dict(report.document))
+    change(document)
+    return replace(report, document=document, **fields)
