@@ -95,7 +95,7 @@ def resolve(
         known.name,
         release,
         requested,
-        known.defaults(known.nearest(release)),
+        known.defaults(release),
         environment=environment,
         draft=draft,
         target=target,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
 from typing import Any, NoReturn, Protocol
 
 from collector.domain.arguments import Value
@@ -124,6 +125,11 @@ class Gpu:
     capability: tuple[int, int]
 
 
+@cache
+def _release(text: str) -> Release:
+    return Release.parse(text)
+
+
 class Launch:
     """A launch while the engine's steps work on it.
 
@@ -146,6 +152,8 @@ class Launch:
         self.engine = engine
         self.release = release
         self.requested = requested
+        self.defaults = defaults
+        self.check_stage: int | None = None
         self.environment = environment
         self._draft = draft
         self._target = target
@@ -191,7 +199,11 @@ class Launch:
 
     def has(self, flag: str) -> bool:
         """Whether this release has the flag."""
-        return flag in self.values
+        return flag in self.defaults
+
+    def since(self, release: str) -> bool:
+        """Whether the launch's release is this one or later."""
+        return self.release >= _release(release)
 
     @property
     def gpu(self) -> Gpu:
@@ -231,10 +243,10 @@ class Launch:
         """Whether the draft's ``config.json`` is known."""
         return self._draft is not None
 
-    def announce(self, *values: object) -> None:
+    def announce(self, *values: object, **named: object) -> None:
         """Print the step's line; changes of this step made afterwards carry it. Nothing for a silent step."""
         if self.step.announced is not None:
-            self._line = self.step.announced.format(*values)
+            self._line = self.step.announced.format(*values, **named)
             self.announced.append(self._line)
 
     def ignore(self, flag: str, reason: str) -> None:
@@ -252,7 +264,7 @@ class Launch:
         Raises:
             Refused: always.
         """
-        self.rejections.append(Rejection(message, self.step, kind))
+        self.rejections.append(Rejection(message, self.step, kind, checked=self.step.stage == self.check_stage))
         raise Refused
 
     def run(self, step: Step) -> None:
@@ -262,7 +274,7 @@ class Launch:
             step.apply(self)
         except Unsettled as unsettled:
             for flag in step.sets:
-                if flag in self.values:
+                if self.has(flag):
                     self.depends.setdefault(flag, str(unsettled))
 
 
@@ -328,12 +340,9 @@ class Engine:
         """The steps of one release, in order."""
         return (step for step in self.steps if release in step.releases)
 
-    def nearest(self, release: Release) -> Release:
-        """The newest release read that is not after this one; the oldest where all are."""
-        return max((known for known in self.releases if known <= release), default=self.releases[0])
-
     def resolve(self, launch: Launch) -> Resolution:
         """Run every step of the launch's release."""
+        launch.check_stage = self.check_stage
         refused = False
         for step in self.steps_of(launch.release):
             if refused:

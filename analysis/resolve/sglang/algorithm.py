@@ -15,7 +15,6 @@ from analysis.resolve.sglang.engine import (
     drafts_with,
     step,
 )
-from collector.domain.versions import Release
 
 _GEMMA_DRAFTS: Final = ("Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM")
 
@@ -42,7 +41,7 @@ _QUIET_ABOUT_DRAFT: Final = ("MistralLarge3ForCausalLM", "PixtralForConditionalG
 def has_built_in_draft(launch: Launch) -> bool:
     """Whether the target carries its own draft and this release knows."""
     since = _BUILT_IN_DRAFTS.get(architecture(launch))
-    return since is not None and launch.release >= Release.parse(since)
+    return since is not None and launch.since(since)
 
 
 @step(

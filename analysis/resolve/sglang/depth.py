@@ -16,7 +16,7 @@ from analysis.resolve.sglang.engine import (
     drafts_with,
     step,
 )
-from collector.domain.versions import Release
+from analysis.resolve.sglang.parallel import spreads_attention
 
 _DEEP: Final = (5, 4, 8)
 _CHAIN: Final = (3, 1, 4)
@@ -35,7 +35,6 @@ _CHAIN_SINCE: Final = {
 }
 """Targets that get a chain instead of a tree when nothing is asked, with the first release."""
 _STILL_DEEP: Final = ("LlamaForCausalLM", "Grok1ForCausalLM", "Grok1VForCausalLM")
-_CHAIN_FOR_ALL_OTHERS: Final = Release.parse("0.5.8")
 
 
 def _chosen(launch: Launch) -> tuple[int, int, int]:
@@ -46,7 +45,7 @@ def _chosen(launch: Launch) -> tuple[int, int, int]:
     if name in _STILL_DEEP:
         return _DEEP
     since = _CHAIN_SINCE.get(name)
-    if launch.release >= _CHAIN_FOR_ALL_OTHERS or (since is not None and launch.release >= Release.parse(since)):
+    if launch.since("0.5.8") or (since is not None and launch.since(since)):
         return _CHAIN
     return _DEEP
 
@@ -196,7 +195,7 @@ def _require_topk(launch: Launch) -> None:
 )
 def tree_with_pages(launch: Launch) -> None:
     """Few backends verify a tree over pages."""
-    able = ("flashinfer", "fa3") if launch.release >= Release.parse("0.5.6") else ("flashinfer",)
+    able = ("flashinfer", "fa3") if launch.since("0.5.6") else ("flashinfer",)
     if drafts_with(launch, *EAGLE_FAMILY) and _paged_tree(launch) and launch["attention_backend"] not in able:
         launch.reject(
             "speculative_eagle_topk > 1 with page_size > 1 is unstable and produces incorrect results for paged "
@@ -350,5 +349,5 @@ def ngram_tree_with_pages(launch: Launch) -> None:
 )
 def ngram_dp(launch: Launch) -> None:
     """NGRAM cannot run under DP attention."""
-    if drafts_with(launch, "NGRAM") and launch["enable_dp_attention"]:
+    if drafts_with(launch, "NGRAM") and spreads_attention(launch):
         launch.reject("Currently ngram speculative decoding does not support dp attention.")

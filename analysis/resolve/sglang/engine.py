@@ -63,11 +63,12 @@ def defaults(release: Release) -> Mapping[str, Value]:
     """Every flag of a release with its default.
 
     ``flags.json`` has for each flag a list of ``[first release, default]``; an entry without a
-    default says from when on the flag is gone.
+    default says from when on the flag is gone. A release older than all is taken for the oldest.
     """
     found: dict[str, Value] = {}
+    asked = max(release, READ[0])
     for flag, history in _histories().items():
-        current = [entry for entry in history if Release.parse(entry[0]) <= release]
+        current = [entry for entry in history if Release.parse(entry[0]) <= asked]
         if current and len(current[-1]) == 2:
             found[flag] = current[-1][1]
     return found

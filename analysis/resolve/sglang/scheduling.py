@@ -16,21 +16,16 @@ from analysis.resolve.sglang.engine import (
     step,
     switched_on,
 )
-from collector.domain.versions import Release
+from analysis.resolve.sglang.parallel import spreads_attention
 
 _SPEC_V2: Final = "SGLANG_ENABLE_SPEC_V2"
-_V2_EXISTS: Final = Release.parse("0.5.4")
-_V2_BY_DEFAULT: Final = Release.parse("0.5.11")
-_V2_FOR_EAGLE3: Final = Release.parse("0.5.7")
-_V2_FOR_STANDALONE: Final = Release.parse("0.5.8")
-_ONE_V2_STEP: Final = "Spec v2 is enabled for eagle/eagle3 speculative decoding and overlap schedule is turned on."
 
 
 def wants_v2(launch: Launch) -> bool:
     """Whether the worker that can overlap was asked for: by flag in 0.5.3, by variable from 0.5.4."""
-    if launch.release < _V2_EXISTS:
+    if not launch.since("0.5.4"):
         return bool(launch["enable_beta_spec"])
-    return switched_on(launch, _SPEC_V2, default=launch.release >= _V2_BY_DEFAULT)
+    return switched_on(launch, _SPEC_V2, default=launch.since("0.5.11"))
 
 
 @step(
@@ -44,7 +39,7 @@ def wants_v2(launch: Launch) -> bool:
 )
 def standalone_dp(launch: Launch) -> None:
     """A stand-alone draft cannot run under DP attention."""
-    if drafts_with(launch, "STANDALONE") and launch["enable_dp_attention"]:
+    if drafts_with(launch, "STANDALONE") and spreads_attention(launch):
         launch.reject("Currently standalone speculative decoding does not support dp attention.")
 
 
@@ -113,15 +108,15 @@ def running_requests(launch: Launch) -> None:
 )
 def overlap_on(launch: Launch) -> None:
     """The second worker brings the overlap scheduler with it."""
-    if drafts_with(launch, *_forced_to_overlap(launch.release)) and wants_v2(launch):
+    if drafts_with(launch, *_forced_to_overlap(launch)) and wants_v2(launch):
         launch.announce()
         launch[OVERLAP_OFF] = False
 
 
-def _forced_to_overlap(release: Release) -> tuple[str, ...]:
-    if release >= _V2_FOR_STANDALONE:
+def _forced_to_overlap(launch: Launch) -> tuple[str, ...]:
+    if launch.since("0.5.8"):
         return EAGLE_FAMILY
-    return ("EAGLE", "EAGLE3") if release >= _V2_FOR_EAGLE3 else ("EAGLE",)
+    return ("EAGLE", "EAGLE3") if launch.since("0.5.7") else ("EAGLE",)
 
 
 @step(
@@ -135,7 +130,7 @@ def _forced_to_overlap(release: Release) -> tuple[str, ...]:
 )
 def tree_in_v2(launch: Launch) -> None:
     """The second worker drafts chains only."""
-    forced = drafts_with(launch, *_forced_to_overlap(launch.release)) and wants_v2(launch)
+    forced = drafts_with(launch, *_forced_to_overlap(launch)) and wants_v2(launch)
     if forced and launch[TOPK] is not None and launch[TOPK] > 1:
         launch.reject("Spec v2 currently only supports topk = 1 for speculative decoding.")
 
@@ -194,7 +189,7 @@ def overlap_off(launch: Launch) -> None:
 
 def _second_worker(launch: Launch) -> bool:
     # From 0.5.7 an algorithm that the second worker does not serve falls back to the first.
-    if launch.release >= _V2_FOR_EAGLE3 and not drafts_with(launch, *_forced_to_overlap(launch.release)):
+    if launch.since("0.5.7") and not drafts_with(launch, *_forced_to_overlap(launch)):
         return False
     return wants_v2(launch)
 
@@ -345,7 +340,7 @@ def overlapped(launch: Launch) -> None:
 )
 def not_overlapped(launch: Launch) -> None:
     """Only a line: overlap was off before."""
-    named_already = launch.notes.get("worker") == "first" and launch.release < Release.parse("0.5.13")
+    named_already = launch.notes.get("worker") == "first" and not launch.since("0.5.13")
     if drafts_with(launch, *EAGLE_FAMILY) and launch[OVERLAP_OFF] and not named_already:
         launch.announce()
 

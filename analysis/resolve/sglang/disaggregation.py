@@ -1,0 +1,185 @@
+"""Servers that only prefill or only decode."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from analysis.resolve.base import Launch
+from analysis.resolve.sglang.engine import OVERLAP_OFF, Stage, step
+
+_DISAGGREGATION: Final = "srt/server_args.py; srt/arg_groups/pd_disaggregation_hook.py from 0.5.13"
+_MODE: Final = "disaggregation_mode"
+_RADIX_OFF: Final = "disable_radix_cache"
+_GRAPHS_OFF: Final = "disable_cuda_graph"
+
+
+@step(
+    "sglang-80",
+    "No prefix cache on a decode server",
+    when="disaggregation_mode is decode (and no radix cache is asked for, from 0.5.11)",
+    then="the radix cache is turned off",
+    says="KV cache is forced as chunk cache for decode server",
+    releases="0.4.5-0.5.10",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_LAST,
+    sets=(_RADIX_OFF,),
+)
+@step(
+    "sglang-80",
+    "No prefix cache on a decode server",
+    when="disaggregation_mode is decode and disaggregation_decode_enable_radix_cache is off",
+    then="the radix cache is turned off",
+    says="KV cache is forced as chunk cache for decode server",
+    releases="0.5.11-0.5.21",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_FIRST,
+    sets=(_RADIX_OFF,),
+)
+@step(
+    "sglang-80",
+    "No prefix cache on a decode server",
+    when="disaggregation_mode is decode and disaggregation_decode_enable_radix_cache is off",
+    then="the radix cache is turned off",
+    says="Radix cache is disabled for decode server",
+    releases="0.5.22-",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_FIRST,
+    sets=(_RADIX_OFF,),
+)
+def decode_without_prefixes(launch: Launch) -> None:
+    """A decode server gets its cache from elsewhere."""
+    if launch[_MODE] == "decode" and not launch["disaggregation_decode_enable_radix_cache"]:
+        launch.announce()
+        launch[_RADIX_OFF] = True
+
+
+@step(
+    "sglang-126",
+    "Early disaggregation",
+    when="disaggregation_mode is prefill or decode",
+    then="no overlap; no CUDA graphs on a prefill server, no radix cache on a decode server",
+    releases="0.4.4",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_LAST,
+    sets=(_GRAPHS_OFF, _RADIX_OFF, OVERLAP_OFF),
+)
+def early(launch: Launch) -> None:
+    """The first release with it; its lines name the wrong role."""
+    if launch[_MODE] == "null":
+        return
+    launch[_GRAPHS_OFF if launch[_MODE] == "prefill" else _RADIX_OFF] = True
+    launch[OVERLAP_OFF] = True
+
+
+@step(
+    "sglang-81",
+    "No graphs on a prefill server",
+    when="disaggregation_mode is prefill",
+    then="CUDA graphs are turned off",
+    says="Cuda graph is disabled for prefill server",
+    releases="0.4.5-0.5.5",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_LAST,
+    sets=(_GRAPHS_OFF,),
+)
+@step(
+    "sglang-81",
+    "No graphs on a prefill server",
+    when="disaggregation_mode is prefill and prefill graphs are off",
+    then="CUDA graphs are turned off",
+    says="Cuda graph is disabled for prefill server when piecewise cuda graph is not enabled.",
+    releases="0.5.6-0.5.10",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_LAST,
+    sets=(_GRAPHS_OFF,),
+)
+@step(
+    "sglang-81",
+    "No graphs on a prefill server",
+    when="disaggregation_mode is prefill and prefill graphs are off",
+    then="CUDA graphs are turned off",
+    says="Cuda graph is disabled for prefill server when piecewise cuda graph is not enabled.",
+    releases="0.5.11-0.5.13",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_FIRST,
+    sets=(_GRAPHS_OFF,),
+)
+@step(
+    "sglang-81",
+    "No graphs on a prefill server",
+    when="disaggregation_mode is prefill",
+    then="CUDA graphs are turned off",
+    releases="0.5.14-0.5.15",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_FIRST,
+    sets=(_GRAPHS_OFF,),
+)
+def prefill_without_graphs(launch: Launch) -> None:
+    """A prefill server never decodes."""
+    if launch[_MODE] == "prefill" and not _captures_prefill(launch):
+        launch.announce()
+        launch[_GRAPHS_OFF] = True
+
+
+def _captures_prefill(launch: Launch) -> bool:
+    if launch.since("0.5.14") or not launch.since("0.5.6"):
+        return False
+    if launch.since("0.5.10"):
+        return not launch["disable_piecewise_cuda_graph"]
+    return bool(launch["enable_piecewise_cuda_graph"])
+
+
+@step(
+    "sglang-127",
+    "The prefill server's idea of the decode side",
+    when="disaggregation_mode is prefill",
+    then="disaggregation_decode_tp and _dp become the server's own where not set, disaggregation_prefill_pp pp_size",
+    releases="0.4.7-0.5.9",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_LAST,
+    sets=("disaggregation_decode_tp", "disaggregation_decode_dp", "disaggregation_prefill_pp"),
+)
+def other_side(launch: Launch) -> None:
+    """Unless told, the other side looks the same."""
+    if launch[_MODE] == "prefill":
+        for flag, own in (("disaggregation_decode_tp", "tp_size"), ("disaggregation_decode_dp", "dp_size")):
+            if launch.has(flag) and launch[flag] is None:
+                launch[flag] = launch[own]
+        if launch.has("disaggregation_prefill_pp"):
+            launch["disaggregation_prefill_pp"] = launch["pp_size"]
+
+
+@step(
+    "sglang-128",
+    "Spare slots on a decode server",
+    when="disaggregation_mode is decode and disaggregation_decode_extra_slots is not set",
+    then="twice the requested running requests per rank where those are at most 32, else 0",
+    releases="0.5.12-",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_FIRST,
+    sets=("disaggregation_decode_extra_slots",),
+)
+def spare_slots(launch: Launch) -> None:
+    """Small servers keep slots for caches on the way; the cap of speculation comes later and does not count."""
+    if launch[_MODE] != "decode" or launch["disaggregation_decode_extra_slots"] is not None:
+        return
+    running = launch["max_running_requests"]
+    per_rank = running // max(1, launch["dp_size"]) if running is not None else None
+    launch["disaggregation_decode_extra_slots"] = per_rank * 2 if per_rank is not None and per_rank <= 32 else 0
+
+
+@step(
+    "sglang-129",
+    "Routing of requests",
+    when="load_balance_method is auto",
+    then="a prefill server follows the bootstrap room, any other goes round",
+    releases="0.5.7-",
+    source=_DISAGGREGATION,
+    stage=Stage.PARALLEL_ALIASES,
+    sets=("load_balance_method",),
+)
+def routing(launch: Launch) -> None:
+    """Requests meet their prefill in one room."""
+    if launch["load_balance_method"] == "auto":
+        follows = launch[_MODE] == "prefill"
+        launch["load_balance_method"] = "follow_bootstrap_room" if follows else "round_robin"
