@@ -12,6 +12,7 @@ from functools import cached_property
 import pandas as pd
 
 from analysis.base import cannot_look
+from analysis.contradictions import Contradiction, contradictions
 from analysis.figures import Pooled
 from analysis.plain import Throughputs, throughputs
 from analysis.printed import PrintedRate
@@ -140,12 +141,25 @@ class Case:
         return self.run.frame
 
     @property
-    def acceptance(self) -> Pooled:
-        """Pooled acceptance of the judged run."""
+    def pooled(self) -> Pooled:
+        """Pooled acceptance of the judged run, contradicted or not."""
         _ = self.speculating
         if self.run.pooled is None:
             raise cannot_look("no window with acceptance figures was read", "a log or scrape that covers traffic")
         return self.run.pooled
+
+    @cached_property
+    def contradictions(self) -> list[Contradiction]:
+        """Figures of the judged run that contradict each other."""
+        return contradictions(self.run) if self.run.method is not None else []
+
+    @property
+    def acceptance(self) -> Pooled:
+        """Pooled acceptance, where the figures do not contradict each other."""
+        pooled = self.pooled
+        if self.contradictions:
+            raise cannot_look(f"the figures contradict each other: {self.contradictions[0].title} (MEA003)")
+        return pooled
 
     @property
     def depth(self) -> int:
@@ -198,6 +212,8 @@ class Case:
     def divergence(self) -> Divergence | None:
         """The divergence test against validation; ``None`` without a promise or without acceptance."""
         if self._promise is None or self.run.pooled is None or self._promise.expected_length <= 1:
+            return None
+        if self.contradictions:
             return None
         return self._promise.test(self.run.pooled)
 

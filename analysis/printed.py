@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.drafting import Drafting
 from analysis.theory.rates import RateDefinition, infer_rate_definition
+from collector.domain.versions import Release, ReleaseRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,21 @@ class PrintedRate:
     rate: float
     length: float
     row: int
+
+
+_SGLANG = (
+    ("0.5.3.post2-0.5.4", RateDefinition.LENGTH_MAX_LENGTH),
+    ("0.5.5-0.5.10", RateDefinition.LENGTH_WIDTH),
+    ("0.5.11-", RateDefinition.ACCEPTED_DRAFTED),
+)
+"""Source: SGLang's scheduler metrics, read in each release."""
+
+
+def usual_definition(engine: str, release: Release | None) -> RateDefinition | None:
+    """The formula that a release is known to print; ``None`` where that is not known."""
+    if engine != "sglang" or release is None:
+        return None
+    return next((definition for span, definition in _SGLANG if release in ReleaseRange.parse(span)), None)
 
 
 def printed_rate(frame: pd.DataFrame, drafting: Drafting) -> PrintedRate | None:

@@ -102,6 +102,13 @@ def _acceptance(case: Case) -> Verdict:
     shown = f"Length {words.length(pooled.length)} {words.interval(interval.length_low, interval.length_high)}"
     if case.run.depth is not None:
         shown += f" of {case.run.depth + 1}"
+    if case.contradictions:
+        return Verdict(
+            Question.ACCEPTANCE,
+            State.CANNOT_TELL,
+            f"{shown}, but the figures contradict each other: {case.contradictions[0].title}.",
+            "the depth that runs, or request-level counts",
+        )
     test = case.divergence
     if test is None:
         return Verdict(

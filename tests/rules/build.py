@@ -117,6 +117,9 @@ def _window(part: Mapping[str, Any], number: int, index: int, unit: str) -> Wind
         length += part.get("spread", 0.0) * (1 if index % 2 else -1) + part.get("slope", 0.0) * index
     steps = 40 * running
     throughput = part.get("throughput")
+    mean = part["length"] if isinstance(part.get("length"), float) else length
+    # lines come as fast as the throughput says, unless the case wants its clock to disagree
+    every = part.get("every", steps * mean / throughput if throughput and mean else 2.0)
     generated = steps * (length if length is not None else 1)
     if throughput is not None and length is not None:
         throughput = throughput * length / part["length"] if isinstance(part.get("length"), float) else throughput
@@ -128,7 +131,7 @@ def _window(part: Mapping[str, Any], number: int, index: int, unit: str) -> Wind
     return Window(
         position=number,
         line=number + 10,
-        at=START + 2.0 * index + part.get("after", 0.0),
+        at=START + every * index + part.get("after", 0.0),
         unit=unit,
         seconds=part.get("seconds", generated / throughput if throughput else None),
         running_requests=running,

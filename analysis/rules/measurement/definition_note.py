@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.printed import PrintedRate
+from analysis.printed import PrintedRate, usual_definition
 from analysis.theory.rates import RateDefinition
 from analysis.view import RunView
 from collector.domain.arguments import Arguments
@@ -43,7 +43,12 @@ class MetricDefinitionNote(Rule):
         """Note every definition that differs from ours."""
         if args is not None and args.value("enable_beta_spec") is True and speculating.pooled is not None:
             yield self._beta_spec(speculating)
-        if printed is None or printed.definition in (None, RateDefinition.ACCEPTED_DRAFTED):
+        if printed is None or printed.definition is None:
+            return
+        usual = usual_definition(speculating.record.engine, speculating.record.engine_version)
+        if usual is not None and usual not in printed.ties:
+            yield self._unusual(speculating, printed, usual)
+        if printed.definition is RateDefinition.ACCEPTED_DRAFTED:
             return
         definition = str(printed.definition)
         strict = speculating.value("draft_acceptance_rate")
@@ -66,6 +71,16 @@ class MetricDefinitionNote(Rule):
             verify=[
                 f"{printed.rate:g} x {_denominator(definition, speculating)} = {printed.rate * _denominator(definition, speculating):.2f}"
             ],
+        )
+
+    def _unusual(self, run: RunView, printed: PrintedRate, usual: RateDefinition) -> Finding:
+        return self.finding(
+            f"The printed accept rate follows {printed.definition}; release {run.record.engine_version} prints {usual}",
+            "Either the release is another than stated, or the engine is patched. The figures here use the one that fits.",
+            values={"metric": "accept rate", "printed_rate_definition": str(printed.definition), "usual": str(usual)},
+            evidence=[run.window_evidence(printed.row)],
+            fix=["Check the engine's release."],
+            verify=['curl ENGINE/server_info   # its part "version"'],
         )
 
     def _beta_spec(self, run: RunView) -> Finding:

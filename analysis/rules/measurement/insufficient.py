@@ -32,28 +32,28 @@ class InsufficientEvidence(Rule):
     question = Question.DATA
     severity = Severity.INFO
 
-    def check(self, speculating: RunView, acceptance: Pooled, thresholds: Thresholds, case: Case) -> Outcome:
+    def check(self, speculating: RunView, pooled: Pooled, thresholds: Thresholds, case: Case) -> Outcome:
         """Count what stands behind the figures, and what the divergence test still needs."""
-        few = acceptance.windows < thresholds.few_windows
+        few = pooled.windows < thresholds.few_windows
         needed = thresholds.few_windows if few else None
         test = case.divergence
         if test is not None and test.verdict == "inconclusive" and test.windows_needed is not None:
             needed = max(needed or 0, test.windows_needed)
-        if not few and needed is None and not acceptance.tainted:
+        if not few and needed is None and not pooled.tainted:
             return
-        have = acceptance.windows
+        have = pooled.windows
         reason = f"{words.plural(have, 'window')} so far; {needed or thresholds.few_windows} decide it."
-        if acceptance.tainted:
+        if pooled.tainted:
             reason = f"Every window has start-up, a pause or nothing running inside its clock, so all {have} were used. {reason}"
         yield self.finding(
             f"{words.plural(have, 'window')}: too few to be sure"
-            if few or acceptance.tainted
+            if few or pooled.tainted
             else f"{have} windows leave the question open",
             reason,
             values={
                 "windows": have,
                 "windows_needed": needed or thresholds.few_windows,
-                "verify_steps": acceptance.verify_steps,
+                "verify_steps": pooled.verify_steps,
             },
             evidence=speculating.first_and_last,
             fix=[f"Collect {max(1, (needed or thresholds.few_windows) - have)} more windows under steady load."],
