@@ -12,6 +12,7 @@ from starlette.types import Scope
 
 from dashboard.api import errors, v1
 from dashboard.api.guard import Guard
+from dashboard.api.openapi import Service
 from dashboard.pages import routes
 from dashboard.pages.templating import STATIC, product_version
 from dashboard.store import RunStore
@@ -35,7 +36,7 @@ def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
     ``token``: what writing requests must carry; ``None`` is for loopback alone
     (:func:`dashboard.api.security.refuse_open_bind` is asked before the service listens).
     """
-    app = FastAPI(
+    app = Service(
         title="draftscope",
         version=product_version(),
         summary="Whether speculative decoding works, why it does not, and what to do",

@@ -30,12 +30,14 @@ _DRAFT_ARGUMENTS: Final = ("speculative_draft_model_path", "speculative_model", 
 
 def engine(key: str) -> str:
     """``SGLang`` for ``sglang``; an unknown engine keeps its key."""
-    return ENGINES.get(key, key)
+    return ENGINES.get(key, key) or "engine not stated"
 
 
-def method(key: str | None) -> str:
-    """``EAGLE-3`` for ``eagle3``; nothing drafted is ``no speculation``."""
-    return "no speculation" if key is None else METHODS.get(key, key)
+def method(key: str | None, *, speculates: bool | None = None) -> str:
+    """``EAGLE-3`` for ``eagle3``; without a method it depends on whether the run is known not to speculate."""
+    if key is not None:
+        return METHODS.get(key, key)
+    return "no speculation" if speculates is False else "method not stated"
 
 
 def model(value: Any) -> str:

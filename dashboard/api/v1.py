@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from analysis.diagnosis import SCHEMA
 from collector.domain.findings import State
 from dashboard.api.errors import ErrorDocument
+from dashboard.api.openapi import reference
 from dashboard.pages import fleet
 from dashboard.pages.fleet import Order
 from dashboard.pages.templating import product_version
@@ -79,25 +80,7 @@ def list_runs(
         200: {
             "description": "Verdicts, runs with arguments and quantities, findings with evidence, what was ruled out, "
             "what could not be judged and why, and what was read.",
-            "content": {
-                "application/json": {
-                    "schema": {
-                        "type": "object",
-                        "required": [
-                            "schema",
-                            "headline",
-                            "next",
-                            "verdicts",
-                            "runs",
-                            "findings",
-                            "ruled_out",
-                            "skipped",
-                            "reading",
-                        ],
-                        "properties": {"schema": {"type": "string", "const": SCHEMA}},
-                    }
-                }
-            },
+            "content": {"application/json": {"schema": reference()}},
         },
     },
 )

@@ -181,6 +181,11 @@ def time_axis(at: pd.Series) -> dict[str, Any]:
     return axis
 
 
+def decimals(span: float) -> str:
+    """The format of ticks that tell values apart over this span."""
+    return ".2f" if span < 0.5 else ".1f"
+
+
 def numbers(values: pd.Series | NDArray[np.float64], digits: int = 4) -> list[float | None]:
     """Figures for a trace, ``None`` where there is none."""
     return [round(float(value), digits) if math.isfinite(value) else None for value in np.asarray(values, dtype=float)]

@@ -14,6 +14,7 @@ from dashboard.charts.base import (
     Key,
     band,
     colour,
+    decimals,
     finish,
     level,
     level_label,
@@ -69,7 +70,7 @@ def acceptance_length(frame: pd.DataFrame, source: str, levels: AcceptanceLevels
         yaxis={
             "title": {"text": "acceptance length, tokens per step"},
             "range": [1, round(top + 0.12 * (top - 1) + 0.05, 2)],
-            "tickformat": ".1f",
+            "tickformat": decimals(top - 1),
         },
         shapes=shapes,
         annotations=annotations,
@@ -106,7 +107,7 @@ def throughput(frame: pd.DataFrame, source: str, own: float | None, baseline: fl
     """Throughput of the server in each window, against the level without speculation; ``None`` where none is printed."""
     from plotly import graph_objects as go
 
-    known = _of_server(frame[frame["generation_throughput"].notna()])
+    known = _of_server(frame[frame["generation_throughput"].notna()], "generation_throughput")
     used, out = known[known["steady"]], known[~known["steady"]]
     if used.empty:
         used, out = known, known.iloc[:0]
@@ -138,7 +139,12 @@ def throughput(frame: pd.DataFrame, source: str, own: float | None, baseline: fl
     top = max([*known["generation_throughput"], own or 0.0, baseline or 0.0])
     layout = go.Layout(
         xaxis=time_axis(known["at"]),
-        yaxis={"title": {"text": "throughput, tok/s"}, "range": [0, 1.15 * top], "nticks": 6},
+        yaxis={
+            "title": {"text": "throughput, tok/s"},
+            "range": [0, 1.15 * top],
+            "nticks": 6,
+            "tickformat": ",d" if top >= 10 else ".1f",
+        },
         shapes=shapes,
         annotations=annotations,
     )
@@ -162,11 +168,11 @@ def running_requests(frame: pd.DataFrame, source: str) -> Chart | None:
     """Requests that decode, and those that wait, in each window; ``None`` where no window says."""
     from plotly import graph_objects as go
 
-    known = frame[frame["running_requests"].notna()]
+    known = _of_server(frame[frame["running_requests"].notna()], "running_requests", "waiting_requests")
     if known.empty:
         return None
     shown = thin(known, "running_requests")
-    traces = [_windows(go, shown, "running_requests", "%{y:.0f} running", source, joined=_alone(known))]
+    traces = [_windows(go, shown, "running_requests", "%{y:.0f} running", source, joined=True)]
     waits = bool((known["waiting_requests"] > 0).any())
     if waits:
         traces.append(
@@ -247,8 +253,8 @@ def _places(rows: pd.DataFrame, source: str) -> list[str]:
     return [f"{safe}:{line}" if line else safe for line in rows["line"]]
 
 
-def _of_server(frame: pd.DataFrame) -> pd.DataFrame:
-    """Throughput of the whole server: units summed over each block that has them all."""
+def _of_server(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Figures of the whole server: units summed over each block that has them all."""
     units = frame["unit"].nunique()
     if units <= 1:
         return frame
@@ -256,12 +262,17 @@ def _of_server(frame: pd.DataFrame) -> pd.DataFrame:
     whole = blocks.agg(
         at=("at", "max"),
         line=("line", "first"),
-        generation_throughput=("generation_throughput", "sum"),
+        **{column: (column, _sum) for column in columns},
         steady=("steady", "all"),
         left_out=("left_out", "max"),
         units=("unit", "size"),
     )
     return whole[whole["units"] == units]
+
+
+def _sum(values: pd.Series) -> float:
+    """The sum of what is known; where nothing is, it is not zero."""
+    return float(values.sum(min_count=1))
 
 
 def _acceptance_levels(levels: AcceptanceLevels, top: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

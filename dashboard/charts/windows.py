@@ -7,12 +7,14 @@ from typing import Any, Final
 
 import pandas as pd
 
-from dashboard.charts.base import Chart, Key, band, colour, finish, level, numbers, records, thin
+from dashboard.charts.base import Chart, Key, band, colour, decimals, finish, level, numbers, records, thin
 from dashboard.charts.over_time import AcceptanceLevels
 from dashboard.pages import figures
 
 LANE: Final = 0.16
-"""Height at which a second window of the same length is stacked on the first."""
+"""Height at which a second window of the same length is stacked on the first; less where many are."""
+TALLEST: Final = 1.2
+"""Height of the tallest stack, in the same unit."""
 SLOT: Final = 0.02
 """Share of the axis that counts as the same length."""
 
@@ -37,12 +39,13 @@ def spread(
     for name, hue, symbol, own in looks:
         lengths = rows[name]["acceptance_length"]
         lanes = _lanes(lengths, SLOT * width * 2)
+        lane = min(LANE, TALLEST / max(*lanes, 1))
         traces.append(
             go.Scatter(
                 mode="markers",
                 name=name,
                 x=numbers(lengths),
-                y=[round(base + lane * LANE, 2) for lane in lanes],
+                y=[round(base + height * lane, 2) for height in lanes],
                 marker={
                     "size": 9,
                     "symbol": symbol,
@@ -63,7 +66,7 @@ def spread(
                     "line": {"color": colour(hue), "width": 3},
                 }
             )
-        top = base + max(lanes) * LANE + 0.22
+        top = base + max(lanes) * lane + 0.22
         label = f"{name} {figures.length(own.value)}" if own.value is not None else name
         annotations.append(
             {
@@ -148,7 +151,7 @@ def _against(
         shapes.append(band(levels.low, levels.high, "measured", 0.13))
     layout = go.Layout(
         xaxis={"title": {"text": axis}, "nticks": 5, "tickformat": ",d"},
-        yaxis={"title": {"text": "acceptance length"}, "tickformat": ".1f", "nticks": 6},
+        yaxis={"title": {"text": "acceptance length"}, "tickformat": decimals(_span(shown)), "nticks": 6},
         shapes=shapes,
     )
     return Chart(
@@ -165,6 +168,10 @@ def _against(
 
 def _counted(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["counted"] & frame["acceptance_length"].notna()]
+
+
+def _span(rows: pd.DataFrame) -> float:
+    return float(rows["acceptance_length"].max() - rows["acceptance_length"].min())
 
 
 def _lanes(lengths: pd.Series, slot: float) -> list[int]:

@@ -189,7 +189,7 @@ def _compared(run: Mapping[str, Any]) -> ComparedRun:
         role=role,
         source=run["source"],
         started=figures.instant(run["started_at"]) if run["started_at"] is not None else "not stated",
-        method=names.method(run["method"]),
+        method=names.method(run["method"], speculates=speculates),
         speculates=speculates,
         length=shown("acceptance_length") if speculates else None,
         throughput=shown("generation_throughput"),

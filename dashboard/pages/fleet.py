@@ -138,7 +138,7 @@ def fleet_page(rows: Sequence[RunRow], query: Query) -> FleetPage:
         fine=sum(Query(state=State.OK).wants(row) for row in rows),
         shown=len(wanted),
         query=query,
-        engines=tuple((key, names.engine(key)) for key, _ in groupby(sorted(row.engine for row in rows))),
+        engines=tuple((key, names.engine(key)) for key, _ in groupby(sorted(row.engine for row in rows)) if key),
         groups=tuple(_group(members) for members in groups.values()),
     )
 
@@ -188,7 +188,8 @@ def _statement(rows: Sequence[RunRow]) -> str:
 
 def _group(members: Sequence[RunRow]) -> FleetGroup:
     first = members[0]
-    parts = [names.method(first.method), names.engine(first.engine)]
+    off = first.verdicts[Question.ACCEPTANCE.value].state == State.NOT_APPLICABLE
+    parts = [names.method(first.method, speculates=False if off else None), names.engine(first.engine)]
     if first.draft:
         parts.insert(1, f"draft {first.draft}")
     return FleetGroup(first.target or "Target not stated", ", ".join(parts), tuple(map(_row, members)))

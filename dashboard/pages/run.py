@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from collector.domain.findings import State
 from dashboard import names
 from dashboard.pages import figures
 from dashboard.pages.acceptance import AcceptanceSection, acceptance_section
@@ -103,7 +104,8 @@ def _facts(report: RunReport) -> list[tuple[str, str]]:
 
 
 def _method(report: RunReport) -> str:
-    parts = [names.method(report.subject["method"])]
+    off = report.document["verdicts"]["acceptance"]["state"] == State.NOT_APPLICABLE
+    parts = [names.method(report.subject["method"], speculates=False if off else None)]
     depth, width = report.number("draft_depth"), report.number("verify_width")
     if depth is not None:
         parts.append(figures.plural(int(depth), "step") if depth.is_integer() else f"{depth:g} steps on average")

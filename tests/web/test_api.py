@@ -2,9 +2,11 @@
 
 from typing import Annotated
 
+import jsonschema
 import pytest
 from fastapi import Depends
 
+from analysis.diagnosis import schema
 from collector.domain.errors import InputError, RefusedError, SourceError, StorageError
 from dashboard.api.security import is_loopback, refuse_open_bind, require_token
 from tests.web.pages_read import Page
@@ -91,6 +93,20 @@ def test_every_route_answers_and_none_with_a_traceback(client):
         for method in methods:
             response = client.request(method.upper(), path.replace("{run_id}", "17"))
             assert response.status_code == 200, path
+
+
+def test_recorded_documents_are_of_the_published_form(kimi, first_run):
+    for report in (kimi, first_run):
+        jsonschema.validate(report.document, schema())
+
+
+def test_openapi_describes_the_diagnosis_in_full(client, kimi):
+    document = client.get("/openapi.json").json()
+    answer = document["paths"]["/api/v1/runs/{run_id}/diagnosis"]["get"]["responses"]["200"]
+    described = {**answer["content"]["application/json"]["schema"], "components": document["components"]}
+    jsonschema.validate(kimi.document, described)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**kimi.document, "verdicts": {}}, described)
 
 
 def test_openapi_documents_the_error_shape(client):

@@ -99,6 +99,14 @@ def test_throughput_of_several_ranks_is_their_sum(frame):
     assert both == pytest.approx([2 * y for y in alone])
 
 
+def test_load_of_several_ranks_is_their_sum_and_unknown_waiting_is_not_zero(frame):
+    ranks = pd.concat([frame.assign(unit="DP0 TP0"), frame.assign(unit="DP1 TP0")]).sort_values(["at", "unit"])
+    assert over_time.running_requests(ranks, "input.log").figure["data"][0]["y"] == [2.0] * 19
+    silent = over_time.running_requests(ranks.assign(waiting_requests=np.nan), "input.log")
+    assert silent.sentence == "2 requests in every window."
+    assert {row[2] for row in silent.rows} == {"not printed"}
+
+
 def test_several_units_are_not_joined_by_a_line(frame):
     ranks = pd.concat([frame.assign(unit="DP0 TP0"), frame.assign(unit="DP1 TP0")])
     assert over_time.acceptance_length(ranks, "input.log", LEVELS).figure["data"][0]["mode"] == "markers"
