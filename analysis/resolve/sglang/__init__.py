@@ -1,13 +1,15 @@
 """SGLang. The steps stand in one module per subject; importing a module registers its steps."""
 
 from analysis.resolve.sglang import (
+    adaptive,
     algorithm,
     attention,
+    blocks,
     capture,
     checks,
     depth,
     disaggregation,
-    loading,
+    late,
     memory,
     parallel,
     scheduling,
@@ -17,13 +19,15 @@ from analysis.resolve.sglang.engine import ENGINE
 
 __all__ = [
     "ENGINE",
+    "adaptive",
     "algorithm",
     "attention",
+    "blocks",
     "capture",
     "checks",
     "depth",
     "disaggregation",
-    "loading",
+    "late",
     "memory",
     "parallel",
     "scheduling",

@@ -132,6 +132,7 @@ def _no_piecewise_model(launch: Launch) -> bool:
 
 _PIECEWISE_OBSTACLES: Final[tuple[Callable[[Launch], Any], ...]] = (
     _no_piecewise_model,
+    lambda launch: launch["speculative_algorithm"] is not None and not launch.since("0.5.11"),
     spreads_attention,
     lambda launch: launch["enable_torch_compile"],
     lambda launch: launch["pp_size"] > 1,

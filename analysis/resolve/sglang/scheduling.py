@@ -255,8 +255,8 @@ def _overlapping_draft(launch: Launch) -> bool:
     says="SGLANG_ENABLE_SPEC_V2 has been removed: speculative decoding always runs the V2 worker. "
     "Use --disable-overlap-schedule to select the non-overlap (synchronous) path.",
     releases="0.5.14-0.5.20",
-    source="srt/environ.py",
-    stage=Stage.PARSE,
+    source=SPECULATION,
+    stage=Stage.ALGORITHM,
 )
 @step(
     "sglang-59",
@@ -264,8 +264,8 @@ def _overlapping_draft(launch: Launch) -> bool:
     when="SGLANG_ENABLE_SPEC_V2 is set",
     then="ignored: the second worker always runs",
     releases="0.5.21-",
-    source="srt/environ.py",
-    stage=Stage.PARSE,
+    source=SPECULATION,
+    stage=Stage.ALGORITHM,
 )
 def variable_removed(launch: Launch) -> None:
     """The variable is gone; nothing but its name is left."""
@@ -427,5 +427,41 @@ def mixed_off_for_ngram(launch: Launch) -> None:
 def mixed_off(launch: Launch) -> None:
     """A verify step and a prefill chunk do not share a batch."""
     if drafts_with(launch, *EAGLE_FAMILY) and launch["enable_mixed_chunk"]:
+        launch.announce()
+        launch["enable_mixed_chunk"] = False
+
+
+@step(
+    "sglang-66",
+    "No mixed chunks",
+    when="STANDALONE with enable_mixed_chunk",
+    then="mixed chunked prefill is turned off; EAGLE, EAGLE3, DFLASH and DSPARK keep it",
+    says="Mixed chunked prefill is disabled: {} speculative decoding does not support it.",
+    releases="0.5.19-",
+    source=SPECULATION,
+    stage=Stage.SCHEDULING,
+    sets=("enable_mixed_chunk",),
+)
+def mixed_off_for_few(launch: Launch) -> None:
+    """Most drafts share a batch with a prefill chunk by now."""
+    if drafts_with(launch, "STANDALONE") and launch["enable_mixed_chunk"]:
+        launch.announce(launch[ALGORITHM])
+        launch["enable_mixed_chunk"] = False
+
+
+@step(
+    "sglang-66",
+    "No mixed chunks",
+    when="FROZEN_KV_MTP with enable_mixed_chunk",
+    then="mixed chunked prefill is turned off",
+    says="Mixed chunked prefill is disabled because of using Frozen-KV MTP speculative decoding.",
+    releases="0.5.12-",
+    source=SPECULATION,
+    stage=Stage.SCHEDULING,
+    sets=("enable_mixed_chunk",),
+)
+def mixed_off_for_frozen(launch: Launch) -> None:
+    """The shared cache does not mix."""
+    if drafts_with(launch, "FROZEN_KV_MTP") and launch["enable_mixed_chunk"]:
         launch.announce()
         launch["enable_mixed_chunk"] = False
