@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, Select, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from collector.storage.tables import ALERT_CHANNELS, ALERT_DELIVERIES
@@ -26,13 +26,15 @@ class DeliveryStatus(StrEnum):
 class Delivery:
     """One message to one channel. Instants are seconds since 1970.
 
-    ``message_id`` is the same at every attempt, so that a receiver can drop repetitions.
+    ``message_id`` is the same at every attempt, so that a receiver can drop repetitions. Messages of
+    one ``subject`` reach a channel in the order they were queued.
     """
 
     id: int
     message_id: str
     channel: str
     finding_id: int | None
+    subject: str
     event: str
     payload: Mapping[str, Any]
     status: DeliveryStatus
@@ -74,13 +76,21 @@ def enqueue(
     payload: Mapping[str, Any],
     *,
     finding_id: int | None = None,
+    subject: str | None = None,
     at: float,
 ) -> int:
-    """Queue a message for a known channel, due at once; returns its id."""
+    """Queue a message for a known channel, due at once; returns its id.
+
+    Without ``subject`` the message belongs to its finding, or stands alone.
+    """
+    message_id = f"msg_{secrets.token_urlsafe(18)}"
+    if subject is None:
+        subject = message_id if finding_id is None else f"finding {finding_id}"
     values = {
-        "message_id": f"msg_{secrets.token_urlsafe(18)}",
+        "message_id": message_id,
         "channel": channel,
         "finding_id": finding_id,
+        "subject": subject,
         "event": event,
         "payload": dict(payload),
         "status": DeliveryStatus.PENDING.value,
@@ -97,9 +107,26 @@ def enqueue(
 def due(connection: Connection, *, at: float, limit: int = 100) -> list[Delivery]:
     """Messages to send now, in the order they were queued.
 
-    A message waits while an earlier one about the same finding to the same channel is pending,
+    A message waits while an earlier one of the same subject to the same channel is pending,
     so that "resolved" never arrives before "opened".
     """
+    return [_delivery(row) for row in connection.execute(_due(at, limit))]
+
+
+def claim(connection: Connection, *, at: float, until: float, limit: int = 100) -> list[Delivery]:
+    """Messages to send now, as :func:`due`; no other process gets them before ``until``.
+
+    Whoever is killed while sending leaves them due from then on.
+    """
+    query = _due(at, limit).with_for_update(skip_locked=True, of=ALERT_DELIVERIES)
+    claimed = [_delivery(row) for row in connection.execute(query)]
+    columns = ALERT_DELIVERIES.c
+    ids = [delivery.id for delivery in claimed]
+    connection.execute(update(ALERT_DELIVERIES).where(columns.id.in_(ids)).values(next_try=until))
+    return claimed
+
+
+def _due(at: float, limit: int) -> Select[Any]:
     columns = ALERT_DELIVERIES.c
     pending = columns.status == DeliveryStatus.PENDING.value
     before = ALERT_DELIVERIES.alias("before")
@@ -108,13 +135,22 @@ def due(connection: Connection, *, at: float, limit: int = 100) -> list[Delivery
         .where(
             before.c.status == DeliveryStatus.PENDING.value,
             before.c.channel == columns.channel,
-            before.c.finding_id == columns.finding_id,
+            before.c.subject == columns.subject,
             before.c.id < columns.id,
         )
         .exists()
     )
-    query = select(ALERT_DELIVERIES).where(pending, columns.next_try <= at, ~held).order_by(columns.id).limit(limit)
-    return [_delivery(row) for row in connection.execute(query)]
+    return select(ALERT_DELIVERIES).where(pending, columns.next_try <= at, ~held).order_by(columns.id).limit(limit)
+
+
+def last_event(connection: Connection, channel: str, subject: str) -> str | None:
+    """What the latest message of a subject to a channel says, given up ones left out; ``None`` if there is none."""
+    columns = ALERT_DELIVERIES.c
+    query = select(columns.event).where(
+        columns.channel == channel, columns.subject == subject, columns.status != DeliveryStatus.FAILED.value
+    )
+    found: str | None = connection.execute(query.order_by(columns.id.desc()).limit(1)).scalar_one_or_none()
+    return found
 
 
 def mark_sent(connection: Connection, delivery: Delivery, *, at: float) -> None:
@@ -164,6 +200,6 @@ def _finish(connection: Connection, delivery: Delivery, values: Mapping[str, Any
 
 def _delivery(row: Row[Any]) -> Delivery:
     return Delivery(
-        row.id, row.message_id, row.channel, row.finding_id, row.event, row.payload, DeliveryStatus(row.status),
+        row.id, row.message_id, row.channel, row.finding_id, row.subject, row.event, row.payload, DeliveryStatus(row.status),
         row.attempts, row.created_at, row.next_try, row.finished_at, row.last_error,
     )  # fmt: skip

@@ -47,7 +47,8 @@ class Judgement:
     """Everything one look at a run yields.
 
     ``clear`` names the rules (id, name) that looked and found nothing. ``summary`` holds the figures that
-    lists of runs show, in the form of the diagnosis document.
+    lists of runs show, in the form of the diagnosis document. ``state`` stands for the data and limits it
+    rests on (:mod:`collector.storage.states`).
     """
 
     headline: str = ""
@@ -58,6 +59,7 @@ class Judgement:
     crashes: tuple[RuleCrash, ...] = ()
     clear: tuple[tuple[str, str], ...] = ()
     summary: Mapping[str, Any] = field(default_factory=dict)
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,10 @@ class StoredFinding:
 
 @dataclass(frozen=True, slots=True)
 class Transitions:
-    """Findings that a judgement opened and resolved: what alerts are about."""
+    """Findings that a judgement opened, made graver and resolved: what alerts are about."""
 
     opened: tuple[StoredFinding, ...] = ()
+    raised: tuple[StoredFinding, ...] = ()
     resolved: tuple[StoredFinding, ...] = ()
 
 
@@ -101,21 +104,24 @@ def save_judgement(connection: Connection, run_id: int, judgement: Judgement, *,
     stored = {row.fingerprint: row for row in connection.execute(_of_runs([run_id]))}
 
     opened: list[int] = []
+    raised: list[int] = []
     present: set[str] = set()
     identities: set[tuple[str, str, str]] = set()
     for finding, fingerprint in _fingerprints(run_id, judgement.findings):
         present.add(fingerprint)
         identities.add(finding.identity)
         before = stored.get(fingerprint)
-        was_open = before is not None and before.state == FindingState.OPEN
         first_seen = before.first_seen if before is not None else at
         continued = earlier.get(finding.identity, [])
         if continued:
             first_seen = min(first_seen, *(row.first_seen for row in continued))
         state = FindingState.RESOLVED if replaced else FindingState.OPEN
         finding_id = _write(connection, run_id, finding, fingerprint, state=state, first_seen=first_seen, at=at)
-        if not (replaced or was_open or continued):
+        open_before = [row for row in (before, *continued) if row is not None and row.state == FindingState.OPEN]
+        if not (replaced or open_before):
             opened.append(finding_id)
+        elif not replaced and finding.severity > max(row.severity for row in open_before):
+            raised.append(finding_id)
 
     gone = [
         row
@@ -127,9 +133,8 @@ def save_judgement(connection: Connection, run_id: int, judgement: Judgement, *,
              if identity not in identities and row.rule not in blind]  # fmt: skip
     _resolve(connection, [row.id for row in (*gone, *inherited, *ended)], at)
     resolved = [] if replaced else _once_each([*gone, *ended])
-    return Transitions(
-        tuple(load_findings(connection, ids=opened)), tuple(load_findings(connection, ids=[row.id for row in resolved]))
-    )
+    changed = (opened, raised, [row.id for row in resolved])
+    return Transitions(*(tuple(load_findings(connection, ids=ids)) for ids in changed))
 
 
 def load_findings(
@@ -191,7 +196,13 @@ def load_outcomes(connection: Connection, run_id: int) -> list[RuleOutcome]:
 def _save_verdicts(connection: Connection, run_id: int, judgement: Judgement, at: float) -> None:
     for table in (JUDGEMENTS, VERDICTS):
         connection.execute(delete(table).where(table.c.run_id == run_id))
-    values = {"run_id": run_id, "judged_at": at, "headline": judgement.headline, "summary": dict(judgement.summary)}
+    values = {
+        "run_id": run_id,
+        "judged_at": at,
+        "state": judgement.state,
+        "headline": judgement.headline,
+        "summary": dict(judgement.summary),
+    }
     connection.execute(insert(JUDGEMENTS), values)
     rows = [
         {
@@ -239,7 +250,7 @@ def _of_runs(run_ids: Sequence[int]) -> Any:
     columns = FINDINGS.c
     return select(
         columns.id, columns.fingerprint, columns.run_id, columns.rule, columns.scope, columns.about, columns.state,
-        columns.first_seen,
+        columns.severity, columns.first_seen,
     ).where(columns.run_id.in_(run_ids))  # fmt: skip
 
 

@@ -108,6 +108,7 @@ RUNS: Final = Table(
     Column("labels", Json, nullable=False),
     Column("sample", Boolean, nullable=False, comment="shipped with the product"),
     Column("launch", Json, comment="launch command, redacted"),
+    Column("results", Json, nullable=False, comment="rows of benchmark tables"),
     _reference("draft_id", "drafts", on_delete="SET NULL"),
     _reference("target_config_id", "model_configs", on_delete="SET NULL"),
     _reference("validation_id", "draft_validations", on_delete="SET NULL"),
@@ -146,7 +147,7 @@ SOURCES: Final = Table(
     Column(
         "firm_offset", BigInteger, nullable=False, comment="what lies behind it may read otherwise once more follows"
     ),
-    Column("size", BigInteger, nullable=False, comment="of the whole source when it was last looked at"),
+    Column("complete", Boolean, nullable=False, comment="read to the end it had at read_at"),
     Column("options", String(32), nullable=False, comment="digest of what was stated about it when it was read"),
     Column("role", Text, nullable=False),
     Column("kind", Text, nullable=False),
@@ -265,6 +266,7 @@ JUDGEMENTS: Final = Table(
     METADATA,
     _reference("run_id", "runs", primary_key=True),
     Column("judged_at", Instant, nullable=False),
+    Column("state", String(32), nullable=False, comment="digest of the run's data and of the limits it was judged by"),
     Column("headline", Text, nullable=False),
     Column("summary", Json, nullable=False, comment="figures for lists of runs, as in the diagnosis document"),
 )
@@ -349,6 +351,7 @@ ALERT_DELIVERIES: Final = Table(
     Column("message_id", String(32), nullable=False, unique=True, comment="the same at every attempt"),
     Column("channel", Text, ForeignKey("alert_channels.name", ondelete="CASCADE"), nullable=False),
     _reference("finding_id", "findings", on_delete="SET NULL"),
+    Column("subject", String(32), nullable=False, comment="messages of one subject are sent in their order"),
     Column("event", Text, nullable=False, comment="opened, resolved or test"),
     Column("payload", Json, nullable=False),
     Column("status", String(8), nullable=False),
@@ -358,6 +361,7 @@ ALERT_DELIVERIES: Final = Table(
     Column("finished_at", Instant),
     Column("last_error", Text, nullable=False),
     CheckConstraint("status IN ('pending', 'sent', 'failed')", name="status"),
+    Index(None, "subject", "channel"),
     Index(
         "ix_alert_deliveries_due",
         "next_try",

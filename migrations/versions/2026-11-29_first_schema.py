@@ -53,7 +53,7 @@ def upgrade() -> None:
             nullable=False,
             comment="what lies behind it may read otherwise once more follows",
         ),
-        sa.Column("size", sa.BigInteger(), nullable=False, comment="of the whole source when it was last looked at"),
+        sa.Column("complete", sa.Boolean(), nullable=False, comment="read to the end it had at read_at"),
         sa.Column(
             "options",
             sa.String(length=32),
@@ -133,6 +133,7 @@ def upgrade() -> None:
         sa.Column("labels", JSON, nullable=False),
         sa.Column("sample", sa.Boolean(), nullable=False, comment="shipped with the product"),
         sa.Column("launch", JSON, nullable=True, comment="launch command, redacted"),
+        sa.Column("results", JSON, nullable=False, comment="rows of benchmark tables"),
         sa.Column("draft_id", KEY, nullable=True),
         sa.Column("target_config_id", KEY, nullable=True),
         sa.Column("validation_id", KEY, nullable=True),
@@ -269,6 +270,12 @@ def upgrade() -> None:
         "judgements",
         sa.Column("run_id", KEY, nullable=False),
         sa.Column("judged_at", INSTANT, nullable=False),
+        sa.Column(
+            "state",
+            sa.String(length=32),
+            nullable=False,
+            comment="digest of the run's data and of the limits it was judged by",
+        ),
         sa.Column("headline", sa.String(), nullable=False),
         sa.Column("summary", JSON, nullable=False, comment="figures for lists of runs, as in the diagnosis document"),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_judgements_run_id_runs"), ondelete="CASCADE"),
@@ -359,6 +366,9 @@ def upgrade() -> None:
         sa.Column("message_id", sa.String(length=32), nullable=False, comment="the same at every attempt"),
         sa.Column("channel", sa.String(), nullable=False),
         sa.Column("finding_id", KEY, nullable=True),
+        sa.Column(
+            "subject", sa.String(length=32), nullable=False, comment="messages of one subject are sent in their order"
+        ),
         sa.Column("event", sa.String(), nullable=False, comment="opened, resolved or test"),
         sa.Column("payload", JSON, nullable=False),
         sa.Column("status", sa.String(length=8), nullable=False),
@@ -387,6 +397,9 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("status = 'pending'"),
         postgresql_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
+        op.f("ix_alert_deliveries_subject_channel"), "alert_deliveries", ["subject", "channel"], unique=False
     )
     op.create_table(
         "finding_evidence",

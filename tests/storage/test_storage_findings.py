@@ -85,6 +85,8 @@ def test_a_finding_opens_goes_on_and_resolves_once_each(database: Database) -> N
         opened = judge(connection, run_id, finding(), at=1.0)
         assert (identities(opened.opened), opened.resolved) == ([finding().identity], ())
         worse = finding(severity=Severity.CRITICAL, evidence=(Evidence("input.log", 9, "again"),))
+        graver = judge(connection, run_id, worse, at=2.0)
+        assert (graver.opened, identities(graver.raised), graver.resolved) == ((), [worse.identity], ())
         assert judge(connection, run_id, worse, at=2.0) == Transitions()
         (stored,) = load_findings(connection, run_ids=[run_id])
         assert (stored.first_seen, stored.last_seen, stored.finding) == (1.0, 2.0, worse)

@@ -1,0 +1,110 @@
+"""What a run's data stands at, as a digest: unchanged data need not be judged or drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, func, or_, select
+
+from collector.storage.bulk import digest_of
+from collector.storage.relations import baseline_of, previous_of
+from collector.storage.tables import (
+    ARGUMENTS,
+    DECODE_SAMPLES,
+    JUDGEMENTS,
+    PREFILL_SAMPLES,
+    RUN_EVENTS,
+    RUN_SOURCES,
+    RUNS,
+    SOURCES,
+)
+
+_R = RUNS.c
+
+
+def run_states(
+    connection: Connection, run_ids: Sequence[int] | None = None, *, sample: bool | None = None
+) -> dict[int, str]:
+    """The digest of each run by its id, or of all runs.
+
+    Equal digests mean equal data: what is stored of the run itself, how far its sources were read,
+    how many arguments and events are known, and the last window and prefill batch. Data of one
+    run only ever grows, or is read anew together with its source.
+    """
+    parts: dict[int, list[Any]] = {}
+    for row in connection.execute(_chosen(select(RUNS, *_latest()), run_ids, sample).order_by(_R.id)):
+        parts[row.id] = [list(row)]
+    read = select(RUN_SOURCES.c.run_id, SOURCES.c.id, SOURCES.c.byte_offset, SOURCES.c.understood, SOURCES.c.unread)
+    query = _chosen(read.join_from(RUN_SOURCES, SOURCES).join(RUNS, _R.id == RUN_SOURCES.c.run_id), run_ids, sample)
+    for row in connection.execute(query.order_by(RUN_SOURCES.c.run_id, SOURCES.c.id)):
+        parts[row.run_id].append(list(row))
+    return {run_id: digest_of(*items) for run_id, items in parts.items()}
+
+
+def bundle_state(connection: Connection, run_id: int) -> str:
+    """The digest of a run, its previous run and its baseline: what a diagnosis rests on."""
+    others = previous_of(connection, run_id), baseline_of(connection, run_id)
+    states = run_states(connection, [run_id, *(other for other in others if other is not None)])
+    return digest_of(states[run_id], *(None if other is None else [other, states[other]] for other in others))
+
+
+def judged_states(connection: Connection) -> dict[int, tuple[str, float]]:
+    """The state each judgement rests on, and when it was made, by run."""
+    query = select(JUDGEMENTS.c.run_id, JUDGEMENTS.c.state, JUDGEMENTS.c.judged_at)
+    return {row.run_id: (row.state, row.judged_at) for row in connection.execute(query)}
+
+
+def compared_with(connection: Connection, run_ids: Sequence[int]) -> list[int]:
+    """The other runs that have one of these as their previous run or baseline."""
+    given = set(run_ids)
+    query = select(_R.engine, _R.target_model, _R.deployment).where(_R.id.in_(run_ids)).distinct()
+    alike = [
+        or_(
+            and_(_R.engine == row.engine, _R.target_model == row.target_model),
+            *([] if row.deployment is None else [_R.deployment == row.deployment]),
+        )
+        for row in connection.execute(query)
+    ]
+    linked = or_(_R.previous_run_id.in_(run_ids), _R.baseline_run_id.in_(run_ids))
+    family = connection.execute(select(_R.id).where(or_(linked, *alike)).order_by(_R.id)).scalars().all()
+    return [
+        run_id
+        for run_id in family
+        if run_id not in given and {previous_of(connection, run_id), baseline_of(connection, run_id)} & given
+    ]
+
+
+def _chosen(query: Select[Any], run_ids: Sequence[int] | None, sample: bool | None) -> Select[Any]:
+    if run_ids is not None:
+        query = query.where(_R.id.in_(run_ids))
+    return query if sample is None else query.where(_R.sample == sample)
+
+
+def _latest() -> list[Any]:
+    """Scalar subqueries: each reads one end of an index."""
+    windows, prefills = DECODE_SAMPLES.c, PREFILL_SAMPLES.c
+    arguments, events = ARGUMENTS.c, RUN_EVENTS.c
+    return [
+        select(func.max(windows.at))
+        .where(windows.run_id == _R.id)
+        .correlate(RUNS)
+        .scalar_subquery()
+        .label("last_window"),
+        select(func.max(prefills.at))
+        .where(prefills.run_id == _R.id)
+        .correlate(RUNS)
+        .scalar_subquery()
+        .label("last_prefill"),
+        select(func.count(arguments.effective))
+        .where(arguments.run_id == _R.id)
+        .correlate(RUNS)
+        .scalar_subquery()
+        .label("effective"),
+        select(func.count(arguments.requested))
+        .where(arguments.run_id == _R.id)
+        .correlate(RUNS)
+        .scalar_subquery()
+        .label("requested"),
+        select(func.count(events.id)).where(events.run_id == _R.id).correlate(RUNS).scalar_subquery().label("events"),
+    ]
