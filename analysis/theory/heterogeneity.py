@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import roots_jacobi
+from numpy import float64
+from numpy.typing import NDArray
 
 from analysis.theory.chain import expected_length
 from collector.domain.errors import ImpossibleFigure
+
+_NODES = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,7 @@ def beta_mixture(mean: float, concentration: float, depth: int) -> Mixture:
             f"no Beta distribution has mean {mean:g} and concentration {concentration:g}",
             hint="the mean lies between 0 and 1, the concentration above 0",
         )
-    # Gauss-Jacobi: the nodes carry the Beta density's weight, moved from [-1, 1] to [0, 1].
-    nodes, weights = roots_jacobi(96, (1 - mean) * concentration - 1, mean * concentration - 1)
-    rates, weights = (nodes + 1) / 2, weights / weights.sum()
+    rates, weights = _beta_quadrature(mean, concentration)
     lengths = np.polynomial.polynomial.polyval(rates, np.ones(depth + 1))
     inverse = float(weights @ (1 / lengths))
     return Mixture(
@@ -51,3 +52,22 @@ def beta_mixture(mean: float, concentration: float, depth: int) -> Mixture:
         equal_steps=float(weights @ lengths),
         first_position=float(weights @ (rates / lengths)) / inverse,
     )
+
+
+def _beta_quadrature(mean: float, concentration: float) -> tuple[NDArray[float64], NDArray[float64]]:
+    """Nodes and weights that integrate against the Beta density: Gauss-Jacobi by Golub and Welsch.
+
+    Weights are normalised from the start, so that large concentrations do not overflow.
+    """
+    first, second = (1 - mean) * concentration - 1, mean * concentration - 1
+    order = np.arange(1, _NODES)
+    both = 2 * order + first + second
+    diagonal = np.empty(_NODES)
+    diagonal[0] = (second - first) / (first + second + 2)
+    diagonal[1:] = (second - first) * (second + first) / (both * (both + 2))
+    # The first off-diagonal element with the factor (1 + first + second), 0/0 at -1, cancelled.
+    product = order[1:] * (order[1:] + first + second) / (both[1:] - 1)
+    ratio = np.append(1.0, product) * (order + first) * (order + second) / (both + 1)
+    beside = 2 / both * np.sqrt(ratio)
+    nodes, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+    return (nodes + 1) / 2, vectors[0] ** 2

@@ -42,7 +42,7 @@ def conditional_from_prefix(
         ImpossibleFigure: as :func:`check_prefix`.
     """
     check_prefix(prefix, rounding)
-    before = (1.0, *prefix[:-1])
+    before = (1.0, *prefix)[: len(prefix)]
     return tuple(min(1.0, here / last) if last > 0 else None for here, last in zip(prefix, before, strict=True))
 
 
@@ -61,7 +61,7 @@ def prefix_from_sweep(lengths: Sequence[float], rounding: float = DEFAULTS.print
     Raises:
         ImpossibleFigure: the lengths do not come from one chain (a step is negative, or grows).
     """
-    before = (1.0, *lengths[:-1])
+    before = (1.0, *lengths)[: len(lengths)]
     prefix = tuple(here - last for here, last in zip(lengths, before, strict=True))
     check_prefix(prefix, 2 * rounding)
     return prefix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ class ReplicaVerdict:
 
     Attributes:
         unit: the replica's name.
-        accepted_per_step: its own figure. siblings: that of the others, pooled by steps.
+        accepted_per_step: its own figure. siblings: what it is compared with.
         share: its figure over theirs.
         p_value: one-sided, of a share this small if the true one were at the margin.
         outlier: whether it counts as behind, with the share of false ones among such controlled.
@@ -55,7 +56,9 @@ def compare_replicas(
     """Each replica against the others, in the order given; nothing to say of fewer than two.
 
     The test is that of :mod:`analysis.theory.divergence` against the leave-one-out pool with the
-    replica margin; the pool's own error counts. Replicas whose siblings accept nothing are not judged.
+    replica margin; the pool's own error counts. Where the median of the others is lower than their
+    pool it stands in, so that one better replica does not make outliers of the rest. Replicas whose
+    siblings accept nothing are not judged.
     """
     verdicts: list[ReplicaVerdict] = []
     for unit, own in replicas.items():
@@ -64,13 +67,14 @@ def compare_replicas(
         if steps == 0:
             continue
         pooled = math.fsum(figures.steps * figures.interval.accepted_per_step for figures in others) / steps
-        if pooled == 0:
+        siblings = min(pooled, statistics.median(figures.interval.accepted_per_step for figures in others))
+        if siblings == 0:
             continue
         pooled_error = math.hypot(*(figures.steps * _error(figures.interval) for figures in others)) / steps
-        test = divergence_test(own.interval, pooled, settings.replica_margin, pooled_error, settings)
+        test = divergence_test(own.interval, siblings, settings.replica_margin, pooled_error, settings)
         verdicts.append(
             ReplicaVerdict(
-                unit, own.interval.accepted_per_step, pooled, test.retained_share, test.p_value, outlier=False
+                unit, own.interval.accepted_per_step, siblings, test.retained_share, test.p_value, outlier=False
             )
         )
     behind = set(benjamini_hochberg([verdict.p_value for verdict in verdicts], settings.false_discovery_rate))

@@ -1,6 +1,6 @@
 """Every published input/output vector, at its own tolerance."""
 
-# ruff: noqa: N803, PLR0917 - parameters are named and ordered as the vectors name them
+# ruff: noqa: N803 - parameters are named as the vectors name them
 
 from __future__ import annotations
 
