@@ -58,7 +58,8 @@ def few_pipelines_draft(launch: Launch) -> None:
 @step(
     "sglang-136",
     "Chunks of whole pages",
-    when="chunked_prefill_size above 0 and no multiple of page_size (not on a decode server, from 0.5.3)",
+    when="chunked_prefill_size is no multiple of page_size (not where it is negative, from 0.5.1; "
+    "not on a decode server, from 0.5.3)",
     then="refused",
     releases="0.4.9-",
     source=_CHECKS,
@@ -68,7 +69,8 @@ def chunks_of_pages(launch: Launch) -> None:
     """A chunk ends with a page."""
     chunk = launch["chunked_prefill_size"]
     decodes = launch.since("0.5.3") and launch["disaggregation_mode"] == "decode"
-    if chunk > 0 and not decodes and chunk % launch["page_size"]:
+    whole = chunk > 0 or not launch.since("0.5.1")
+    if whole and not decodes and chunk % launch["page_size"]:
         launch.reject("chunked_prefill_size must be divisible by page_size", "AssertionError")
 
 

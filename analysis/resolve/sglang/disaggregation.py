@@ -99,7 +99,7 @@ def early(launch: Launch) -> None:
     when="disaggregation_mode is prefill and prefill graphs are off",
     then="CUDA graphs are turned off",
     says="Cuda graph is disabled for prefill server when piecewise cuda graph is not enabled.",
-    releases="0.5.11-0.5.13",
+    releases="0.5.11-0.5.12",
     source=_DISAGGREGATION,
     stage=Stage.DISAGGREGATION_FIRST,
     sets=(_GRAPHS_OFF,),
@@ -109,7 +109,7 @@ def early(launch: Launch) -> None:
     "No graphs on a prefill server",
     when="disaggregation_mode is prefill",
     then="CUDA graphs are turned off",
-    releases="0.5.14-0.5.15",
+    releases="0.5.13-0.5.15",
     source=_DISAGGREGATION,
     stage=Stage.DISAGGREGATION_FIRST,
     sets=(_GRAPHS_OFF,),
@@ -122,7 +122,7 @@ def prefill_without_graphs(launch: Launch) -> None:
 
 
 def _captures_prefill(launch: Launch) -> bool:
-    if launch.since("0.5.14") or not launch.since("0.5.6"):
+    if launch.since("0.5.13") or not launch.since("0.5.6"):
         return False
     if launch.since("0.5.10"):
         return not launch["disable_piecewise_cuda_graph"]
@@ -164,7 +164,8 @@ def spare_slots(launch: Launch) -> None:
     if launch[_MODE] != "decode" or launch["disaggregation_decode_extra_slots"] is not None:
         return
     running = launch["max_running_requests"]
-    per_rank = running // max(1, launch["dp_size"]) if running is not None else None
+    ranks = max(1, launch["dp_size"], launch["attn_dp_size"] or 1)
+    per_rank = running // ranks if running is not None else None
     launch["disaggregation_decode_extra_slots"] = per_rank * 2 if per_rank is not None and per_rank <= 32 else 0
 
 

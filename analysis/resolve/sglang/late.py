@@ -90,6 +90,23 @@ def filled(launch: Launch) -> None:
 
 
 @step(
+    "sglang-153",
+    "Images between processes",
+    when="mm_feature_transport is not set, on one node without disaggregation",
+    then="it becomes cuda_ipc",
+    releases="0.5.17",
+    source=ARGUMENTS,
+    stage=Stage.MODEL,
+    sets=("mm_feature_transport",),
+)
+def images_by_ipc(launch: Launch) -> None:
+    """One release shares them on the GPU unasked."""
+    alone = launch["nnodes"] == 1 and launch["disaggregation_mode"] == "null" and not launch["encoder_only"]
+    if launch["mm_feature_transport"] is None and alone and launch["device"] == "cuda":
+        launch["mm_feature_transport"] = "cuda_ipc"
+
+
+@step(
     "sglang-147",
     "Cache on the host",
     when="hicache_ratio is not set",

@@ -131,7 +131,7 @@ def captured_prefill(launch: Launch) -> None:
 def _prefill_limit(launch: Launch) -> int:
     chunk: int = launch[_CHUNK]
     if launch.since("0.5.8") and uses_latent_attention(launch):
-        chunk = min(8192, chunk) if launch.since("0.5.22") else 2048
+        chunk = min(8192, chunk) if launch.since("0.5.23") else 2048
     if launch.since("0.5.10"):
         if launch["max_total_tokens"] is not None:
             chunk = min(chunk, launch["max_total_tokens"])

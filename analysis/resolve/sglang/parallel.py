@@ -306,6 +306,34 @@ def dispatch(launch: Launch) -> None:
 
 
 @step(
+    "sglang-154",
+    "Quantization of the FlashInfer Cutlass experts",
+    when="moe_runner_backend flashinfer_cutlass with another quantization than it has kernels for",
+    then="refused",
+    releases="0.5.1-",
+    source=_EXPERTS,
+    stage=Stage.EXPERTS,
+)
+def cutlass_experts(launch: Launch) -> None:
+    """Few quantizations have these kernels; none at all (bfloat16) from 0.5.6."""
+    quantization = launch["quantization"]
+    if launch["moe_runner_backend"] != "flashinfer_cutlass":
+        return
+    if not launch.since("0.5.6"):
+        if quantization != "modelopt_fp4":
+            name = "Flashinfer Cutlass MOE" if launch.since("0.5.5") else "Flashinfer MOE"
+            launch.reject(f"modelopt_fp4 quantization is required for {name}", "AssertionError")
+        return
+    able = ["modelopt_fp4", "modelopt_fp8", *(["modelopt_mixed"] if launch.since("0.5.10") else [])]
+    if quantization is not None and quantization not in able:
+        launch.reject(
+            f"Invalid quantization '{quantization}'. \nFlashInfer Cutlass MOE supports only: "
+            f"{', '.join(map(repr, able))}, or bfloat16 (None).",
+            "AssertionError",
+        )
+
+
+@step(
     "sglang-13",
     "Draft experts as the target's",
     when="speculative_moe_runner_backend is not set",
