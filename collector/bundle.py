@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from collector.domain.arguments import LaunchCommand
 from collector.domain.drafts import ModelConfig, Validation
@@ -25,7 +25,7 @@ from collector.domain.versions import Release
 from collector.formats import formats
 from collector.formats.base import ReadOptions, RunPart
 from collector.formats.reader import LogReader
-from collector.formats.sniff import describe
+from collector.formats.sniff import describe, is_binary
 from collector.launch import parse_launch
 from collector.models import parse_model_config, read_validation
 from collector.models.configs import describes_model
@@ -33,6 +33,8 @@ from collector.results.table import parse_table
 from collector.sources.file import STDIN, blocks, cannot_open, head_of, line_at, text_of
 
 SAMPLED_BYTES: Final = 1 << 20
+LONGEST_SMALL_TEXT: Final = 65_536
+"""Characters of a file without a known name in which a command or training output is looked for."""
 
 
 class Part(StrEnum):
@@ -123,8 +125,26 @@ class _Runs:
     results: list[BenchmarkRow] = field(default_factory=list)
 
 
-def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None) -> Bundle:
+class LogRead(Protocol):
+    """What reads one log: every run of it, and what was made of it."""
+
+    def __call__(
+        self,
+        path: Path,
+        *,
+        engine: str | None = None,
+        engine_version: Release | None = None,
+        launch: LaunchCommand | None = None,
+        source: str | None = None,
+    ) -> tuple[list[RunRecord], Reading]:
+        """As :func:`read_log`."""
+        ...
+
+
+def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None, *, read: LogRead | None = None) -> Bundle:
     """Read files and folders into the judged run and those it is compared with.
+
+    ``read`` reads a log in place of :func:`read_log`.
 
     Raises:
         UnreadableInput: nothing at all could be recognised.
@@ -138,7 +158,7 @@ def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None) -> 
     for file in sorted(files, key=lambda item: item.part is Part.LOG):  # commands first: logs may need them
         reading = Reading(file.source, role=file.role.value if file.role else "", kind=file.part.value)
         try:
-            _read_part(file, options, runs, reading)
+            _read_part(file, options, runs, reading, read or read_log)
         except InputError as error:
             errors.append(error)
             reading.notes = (*reading.notes, error.what)
@@ -292,6 +312,8 @@ def _by_name_and_content(path: Path, name: str) -> Part:
 
 
 def _by_content(head: bytes, name: str) -> Part:
+    if is_binary(head):
+        return Part.UNKNOWN
     text = head.decode("utf-8", "replace")
     if text.lstrip().startswith("{"):
         try:
@@ -303,7 +325,7 @@ def _by_content(head: bytes, name: str) -> Part:
         return Part.DRAFT_CONFIG if _is_draft(document) else Part.TARGET_CONFIG
     for part, reads in ((Part.LAUNCH, parse_launch), (Part.TRAINING, read_validation)):
         try:
-            reads(text, name)
+            reads(text[:LONGEST_SMALL_TEXT], name)
         except UnreadableInput:
             continue
         except MalformedInput:
@@ -321,10 +343,10 @@ def _is_draft(document: dict[str, object]) -> bool:
 # ---- reading one
 
 
-def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading) -> None:
+def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading, read: LogRead) -> None:
     role = file.role or Role.SUBJECT
     if file.part is Part.LOG:
-        _read_log_part(file, options, runs, reading)
+        _read_log_part(file, options, runs, reading, read)
     elif file.part is Part.LAUNCH:
         runs.launches[role] = parse_launch(text_of(file.path), file.source)
     elif file.part is Part.DRAFT_CONFIG:
@@ -350,9 +372,9 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
         )
 
 
-def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading) -> None:
+def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading, read: LogRead) -> None:
     role = file.role or Role.SUBJECT
-    found, made = read_log(
+    found, made = read(
         file.path,
         engine=options.engine,
         engine_version=options.engine_version if role is Role.SUBJECT else None,

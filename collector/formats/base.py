@@ -181,7 +181,7 @@ class Session(ABC):
         self.reading = Reading(options.source, kind="log")
         self.unread = ShapeCounter(options.source)
         self.lives: list[Life] = []
-        self._numbers = 0
+        self.runs = 0
         self._notes: dict[str, None] = {}
 
     @abstractmethod
@@ -224,8 +224,8 @@ class Session(ABC):
 
     def begin(self, record: RunRecord) -> Life:
         """Open the next run of this source."""
-        life = Life(self._numbers, record)
-        self._numbers += 1
+        life = Life(self.runs, record)
+        self.runs += 1
         self.lives.append(life)
         return life
 
@@ -284,6 +284,10 @@ def self_check(log_format: LogFormat) -> list[str]:
         if list(claimed) != [sample.line]:
             problems.append(f"sample of {sample.line} is claimed by {', '.join(claimed) or 'no line'}: {sample.text}")
             continue
+        place, message = log_format.split(sample.text.encode())
+        found = Dispatch(log_format.lines, place).find(message)
+        if found is None or found[0].name != sample.line:
+            problems.append(f"sample of {sample.line} is not found by its beginning: {sample.text}")
         stated = claimed[sample.line]
         problems += [
             f"sample of {sample.line} reads {name} as {stated.get(name)!r}, not {value!r}: {sample.text}"
@@ -300,10 +304,10 @@ class Dispatch:
 
     def __init__(self, lines: tuple[Line, ...], place: Place) -> None:
         here = [line for line in lines if line.place in (place, Place.EITHER)]
-        self._anywhere = [line for line in here if not line.starts]
+        self._anywhere = [line for line in here if len(line.starts) < self.WIDTH]
         self._table: dict[bytes, list[Line]] = {}
         for line in here:
-            if line.starts:
+            if len(line.starts) >= self.WIDTH:
                 self._table.setdefault(line.starts[: self.WIDTH], []).append(line)
 
     def find(self, message: bytes) -> tuple[Line, Mapping[str, Value]] | None:

@@ -281,7 +281,7 @@ LINES: Final = (
     Line(
         "weights-loaded",
         b"Load weight end.",
-        rb"Load weight end\.(?: elapsed=" + _NUMBER + rb" s,)? type=(?P<model_class>[\w.]+)"
+        rb"Load weight end\.(?: elapsed=" + _NUMBER + rb" s,)? type=(?P<type>[\w.]+)"
         rb"(?:, dtype=(?P<dtype>[\w.]+))?(?:, (?:(?!avail mem=).)*?)?, avail mem=" + _GB + rb" GB"
         rb"(?:, mem usage=(?P<weights_gb>" + _GB + rb") GB\.)?",
         kind="weights-loaded",
@@ -685,24 +685,24 @@ SAMPLES: Final = (
     Sample(
         "[2025-01-02 03:04:05 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=43.10 GB",
         "weights-loaded",
-        {"model_class": "LlamaForCausalLM", "dtype": "torch.bfloat16"},
+        {"type": "LlamaForCausalLM", "dtype": "torch.bfloat16"},
     ),
     Sample(
         "[2025-10-02 03:04:05 TP0] Load weight end. type=LlamaForCausalLMEagle3, dtype=torch.bfloat16, avail mem=43.10 GB, "
         "mem usage=35.48 GB.",
         "weights-loaded",
-        {"model_class": "LlamaForCausalLMEagle3", "weights_gb": 35.48},
+        {"type": "LlamaForCausalLMEagle3", "weights_gb": 35.48},
     ),
     Sample(
         _AT + "Load weight end. elapsed=0.01 s, type=LlamaForCausalLMEagle3, avail mem=20.52 GB, mem usage=-0.00 GB.",
         "weights-loaded",
-        {"model_class": "LlamaForCausalLMEagle3", "weights_gb": -0.0},
+        {"type": "LlamaForCausalLMEagle3", "weights_gb": -0.0},
     ),
     Sample(
         _AT + "Load weight end. elapsed=31.20 s, type=DeepseekV3ForCausalLM, quant=fp8, bits=8, avail mem=20.52 GB, "
         "mem usage=81.20 GB.",
         "weights-loaded",
-        {"model_class": "DeepseekV3ForCausalLM", "weights_gb": 81.2},
+        {"type": "DeepseekV3ForCausalLM", "weights_gb": 81.2},
     ),
     Sample(
         "[2025-10-02 03:04:05 TP0] KV Cache is allocated. #tokens: 402133, K size: 7.67 GB, V size: 7.67 GB",

@@ -6,6 +6,7 @@ rank. Their batches are the same and their clocks are not.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, Generic, TypeVar
 
 from collector.domain.windows import PrefillWindow, Window
@@ -14,6 +15,8 @@ from collector.formats.sglang.prefix import Ranks
 Sampled = TypeVar("Sampled", Window, PrefillWindow)
 
 SAME_INSTANT_SECONDS: Final = 2.0
+RECENT_KEPT: Final = 16
+"""Samples of a group that a repeat is looked for in."""
 
 
 class Repeats(Generic[Sampled]):
@@ -25,37 +28,39 @@ class Repeats(Generic[Sampled]):
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, int], tuple[Sampled, object]] = {}
-        self._last: dict[str, list[tuple[int, float, object]]] = {}
+        self._recent: dict[str, deque[tuple[int, float, object]]] = {}
 
     def add(self, sample: Sampled, ranks: Ranks, content: object) -> list[Sampled]:
         """The samples that are certain now."""
-        tensor = ranks.tensor
+        tensor, group = ranks.tensor, ranks.group
         if tensor is None:
             return [sample]
-        group = ranks.group
-        recent = [entry for entry in self._last.get(group, ()) if sample.at - entry[1] <= SAME_INSTANT_SECONDS]
-        repeated = any(
-            rank < tensor and seen == content and abs(at - sample.at) <= SAME_INSTANT_SECONDS
-            for rank, at, seen in recent
+        recent = self._recent.get(group)
+        if recent is None:
+            recent = self._recent[group] = deque(maxlen=RECENT_KEPT)
+        repeated = tensor > 0 and any(
+            rank < tensor and seen == content and sample.at - at <= SAME_INSTANT_SECONDS for rank, at, seen in recent
         )
         recent.append((tensor, sample.at, content))
-        self._last[group] = recent[-64:]
-        released: list[Sampled] = []
-        for key, (held, seen) in list(self._held.items()):
-            if key[0] != group:
-                continue
-            if key[1] > tensor and seen == content and abs(held.at - sample.at) <= SAME_INSTANT_SECONDS:
-                del self._held[key]
-            elif key[1] == tensor:
-                released.append(held)
-                del self._held[key]
+        certain = self._release(sample, group, tensor, content) if self._held else []
         if repeated:
-            return released
+            return certain
         if tensor == 0:
-            released.append(sample)
-            return released
-        self._held[group, tensor] = (sample, content)
-        return released
+            certain.append(sample)
+        else:
+            self._held[group, tensor] = (sample, content)
+        return certain
+
+    def _release(self, sample: Sampled, group: str, tensor: int, content: object) -> list[Sampled]:
+        """Decide about held samples: this one's rank prints again, or a lower rank repeats one."""
+        certain: list[Sampled] = []
+        own = self._held.pop((group, tensor), None)
+        if own is not None:
+            certain.append(own[0])
+        for key, (held, seen) in list(self._held.items()):
+            if key[0] == group and key[1] > tensor and seen == content and sample.at - held.at <= SAME_INSTANT_SECONDS:
+                del self._held[key]
+        return certain
 
     def finish(self) -> list[Sampled]:
         """What is still held back."""

@@ -146,7 +146,7 @@ class Clues:
                 self.add(trust, words + key.decode(), versions[key])
 
     def conclude(self, arguments: Mapping[str, Any]) -> tuple[ReleaseRange, list[str]]:
-        """The releases that all clues allow, and a note for each clue that had to be left out."""
+        """The releases that all clues allow, and words for each clue that contradicts those before it."""
         settled = ReleaseRange()
         notes: list[str] = []
         rate = rate_range(list(self.pairs), arguments)
@@ -156,7 +156,7 @@ class Clues:
         for (_, what), versions in sorted(clues.items(), key=lambda item: item[0]):
             both = settled.intersect(versions)
             if both is None:
-                notes.append(f"release: {what} allows {versions}, other lines {settled}")
+                notes.append(f"{what} ({versions})")
             else:
                 settled = both
         return settled, notes

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from collector.domain.arguments import Argument, Arguments, Value
-from collector.domain.evidence import Evidence
+from collector.domain.evidence import LONGEST_TEXT, Evidence
 from collector.domain.redaction import redact_text, redact_value
 from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import ReleaseRange
 from collector.domain.windows import PrefillWindow, Window
-from collector.formats.base import Dispatch, Life, Line, Place, ReadOptions, RunPart, Session, decode
+from collector.formats.base import EVENTS_OF_A_KIND, Dispatch, Life, Line, Place, ReadOptions, RunPart, Session, decode
 from collector.formats.pairs import Form, Pairs
 from collector.formats.sglang.arguments import ArgumentForm, read_arguments
 from collector.formats.sglang.lines import ARGUMENTS, DECODE, LINES, PREFILL
@@ -20,25 +20,28 @@ from collector.formats.sglang.messages import Message, Stage, known_messages
 from collector.formats.sglang.prefix import Head, HeadReader, without_colour, without_logger
 from collector.formats.sglang.ranks import Repeats
 from collector.formats.sglang.releases import Clues, Trust
+from collector.formats.tracebacks import BEGIN, Tracebacks
 
 DEFAULT_INTERVAL: Final = 40
 """Decode steps between two decode lines where neither log nor launch command states them."""
 
-_TRACEBACK: Final = b"Traceback (most recent call last):"
-_TRACEBACK_LINK: Final = re.compile(
-    rb"(?:The above exception was the direct cause|During handling of the above exception)"
-)
-_EXCEPTION: Final = re.compile(rb"[A-Za-z_][\w.]{2,80}(?:: |:?$)")
 _GLUED: Final = re.compile(rb"(?<=refleaks\.html)\[\d{4}-")
-_BARE_NOISE: Final = re.compile(
-    rb"\s*$"
-    rb"|.*\.py:\d+: \w*Warning: |\s+warnings\.warn\(|  Example: "
-    rb"|nanobind: | - (?:leaked |\.\.\. skipped)|See https://nanobind"
-    rb"|.{0,400}?\d+%\||.{0,400}?\d+% Completed"
-    rb"|.{0,200}\[\d\d:\d\d[<,]"
-    rb"|`torch_dtype` is deprecated"
-    rb"|usage: |\[Gloo\] |\[rank\d+\]:"
+_PYTHON_WARNING: Final = re.compile(rb"\.py:\d+: \w*Warning: ")
+# Lines of Python, of progress bars and of libraries that leave without a trace of the engine.
+_BARE_NOISE: Final = (
+    b"  warnings.warn(",
+    b"  Example: ",
+    b"nanobind: ",
+    b" - leaked ",
+    b" - ... skipped",
+    b"See https://nanobind",
+    b"`torch_dtype` is deprecated",
+    b"usage: ",
+    b"[Gloo] ",
 )
+_PROGRESS: Final = (b"%|", b"% Completed |", b"it/s]", b"s/it]")
+_ARGUMENT_STAGE_FILES: Final = (b"launch_server", b"server_args.py", b"/arg_groups/", b"cli/serve.py")
+_LAST_WORDS: Final = ("shutdown", "shutdown-drained", "shutdown-killed", "access")
 _ACCEPTED_OFFSET: Final = 1.0
 _ALGORITHMS_WITH_TWO_OWN_TOKENS: Final = ("UNO",)
 
@@ -62,6 +65,15 @@ class _Facts:
     prefill_lines: Repeats[PrefillWindow] = field(default_factory=Repeats[PrefillWindow])
 
 
+@dataclass
+class _Announced:
+    """What the argument stage said before its run is known: messages, their clues, and why it refused."""
+
+    events: list[Event] = field(default_factory=list)
+    clues: list[tuple[str, ReleaseRange]] = field(default_factory=list)
+    refusal: Event | None = None
+
+
 class SglangSession(Session):
     """One reading of one SGLang log.
 
@@ -81,33 +93,32 @@ class SglangSession(Session):
         assert prefill_tail is not None
         self._decode_tail, self._prefill_tail = decode_tail, prefill_tail
         self._run: _Facts | None = None
-        self._waiting: list[Event] = []
-        self._waiting_exception: Event | None = None
-        self._wordings: list[tuple[str, ReleaseRange]] = []
+        self._waiting = _Announced()
         self._now: float | None = None
-        self._in_traceback = False
-        self._scheduler_exception = False
+        self._tracebacks = Tracebacks(_ARGUMENT_STAGE_FILES)
 
     # ---- lines
 
     def line(self, position: int, number: int, line: bytes) -> None:
         """Read one line; one into which another was glued is read as two."""
-        self.reading.lines += 1
         if line.endswith(b"\r"):
             line = line[:-1]
+        if not line:
+            self.reading.understood += 1
+            return
         if b"\x1b" in line:
             line = without_colour(line)
         head = self._heads.read(line)
         if head is None:
             glued = _GLUED.search(line) if b"refleaks.html[" in line else None
             if glued is not None:
-                self.reading.understood += 1
-                self.reading.lines -= 1
                 self.line(position + glued.start(), number, line[glued.start() :])
                 return
             self._bare(number, line)
             return
         self.reading.engine_lines += 1
+        if self._tracebacks.active and self._tracebacks.reached:
+            self._end_traceback()
         self._now = head.at
         message = line[head.length :]
         if message.startswith(DECODE):
@@ -124,9 +135,9 @@ class SglangSession(Session):
         if found is not None:
             self.reading.understood += 1
             known, values = found
-            self._touch(head)
+            self._touch(head, last_words=known.name in _LAST_WORDS)
             if known.name == "scheduler-exception":
-                self._start_traceback(number, message)
+                self._tracebacks.begin(fatal=True)
             elif known.kind:
                 self._event(known, values, self.evidence(number, line), head)
             return
@@ -143,12 +154,14 @@ class SglangSession(Session):
             self._announce(Event("announcement", self.evidence(number, line), head.at), head, entry)
 
     def _bare(self, number: int, line: bytes) -> None:
-        if self._in_traceback:
-            self._continue_traceback(number, line)
-            return
-        if line.startswith(_TRACEBACK):
+        if self._tracebacks.active:
+            if self._tracebacks.take(number, line):
+                self.reading.understood += 1
+                return
+            self._end_traceback()
+        if line.startswith(BEGIN):
             self.reading.understood += 1
-            self._in_traceback = True
+            self._tracebacks.begin()
             return
         message = without_logger(line)
         found = self._bare_lines.find(message)
@@ -164,19 +177,21 @@ class SglangSession(Session):
             if entry.stage is Stage.ARGUMENTS:
                 self._announce(Event("announcement", self.evidence(number, line), self._now), None, entry)
             return
-        if _BARE_NOISE.match(line):
+        if _is_noise(line):
             self.reading.understood += 1
 
     # ---- runs
 
-    def _touch(self, head: Head) -> None:
-        """Extend the run's span; a run may be open without an argument line."""
-        if self._run is not None:
-            self._run.life.record.ended_at = head.at
-            if head.milliseconds:
-                self._run.clues.add(Trust.PREFIX, "milliseconds in the time", "0.5.6-")
+    def _touch(self, head: Head, *, last_words: bool = False) -> None:
+        """Extend the open run's span; once it shuts down, only by what a server says then."""
+        facts = self._run
+        if facts is None or (facts.stopping and not last_words):
+            return
+        facts.life.record.ended_at = head.at
+        if head.milliseconds:
+            facts.clues.add(Trust.PREFIX, "milliseconds in the time", "0.5.6-")
 
-    def _current(self, at: float) -> _Facts:
+    def _current(self, at: float | None) -> _Facts:
         """The open run; without an argument line the file's lines are one run."""
         if self._run is None:
             self._open(at)
@@ -192,12 +207,12 @@ class SglangSession(Session):
         interval = launch.requested.get("decode_log_interval") if launch is not None else None
         if isinstance(interval, int) and interval > 0:
             facts.interval = float(interval)
-        for event in self._waiting:
+        announced, self._waiting = self._waiting, _Announced()
+        for event in announced.events:
             life.add(event)
-        for what, versions in self._wordings:
+        for what, versions in announced.clues:
             facts.clues.add(Trust.WORDING, what, versions)
-        self._waiting, self._wordings = [], []
-        self._waiting_exception = None
+        facts.exception = announced.refusal
         self._run = facts
         return facts
 
@@ -220,8 +235,9 @@ class SglangSession(Session):
     def _conclude(self, facts: _Facts) -> None:
         record = facts.life.record
         record.release_range, notes = facts.clues.conclude(facts.values)
-        for text in notes:
-            self.note(text)
+        if notes:
+            more = f" (and {len(notes) - 3} more)" if len(notes) > 3 else ""
+            self.note(f"release: left out as contradicting the rest: {'; '.join(notes[:3])}{more}")
         stated = record.engine_version
         if stated is not None and stated not in record.release_range:
             self.note(f"release: {stated} was stated, the lines look like {record.release_range}")
@@ -234,17 +250,15 @@ class SglangSession(Session):
 
     def finish(self) -> None:
         """The log has ended."""
-        if self._waiting and (self._run is None or self._waiting_exception is not None):
-            exception, waiting = self._waiting_exception, self._waiting
-            facts = self._open(waiting[0].at)
-            facts.exception = exception
-        elif self._waiting_exception is not None and self._run is None:
-            exception = self._waiting_exception
-            self._open(exception.at).exception = exception
+        if self._tracebacks.active:
+            self._end_traceback()
+        if self._waiting.refusal is not None or (self._waiting.events and self._run is None):
+            self._open(self._now)
         elif self._run is not None:
-            for event in self._waiting:
+            for event in self._waiting.events:
                 self._run.life.add(event)
-        self._waiting = []
+        if not self.runs and self.reading.engine_lines:
+            self._open(self._now)  # an engine's log that states nothing about a run is still one run
         self._close()
 
     # ---- facts
@@ -256,6 +270,8 @@ class SglangSession(Session):
             self.unread.add(number, message)
             return
         self.reading.understood += 1
+        if self._waiting.refusal is not None:
+            self._open(self._now)  # a start that was refused, before the one that was not
         facts = self._open(head.at)
         facts.has_arguments = True
         record = facts.life.record
@@ -299,12 +315,12 @@ class SglangSession(Session):
             self._announce(event, head, line)
             return
         if line.kind == "refused":
-            self._waiting.append(event)
+            self._waiting.refusal = event
             return
-        facts = self._current(at if at is not None else 0.0)
+        facts = self._current(at)
         if line.kind == "ready":
             self._serve(facts)
-        elif line.kind == "shutdown":
+        elif line.kind in ("shutdown", "child-failed"):
             facts.stopping = True
         if line.versions != "*":
             facts.clues.add(Trust.WORDING, f"line {line.name}", line.versions)
@@ -329,9 +345,9 @@ class SglangSession(Session):
             facts.life.add(event)
             facts.clues.add(Trust.WORDING, *clue)
             return
-        if len(self._waiting) < 1_000:
-            self._waiting.append(event)
-            self._wordings.append(clue)
+        if len(self._waiting.events) < EVENTS_OF_A_KIND:
+            self._waiting.events.append(event)
+            self._waiting.clues.append(clue)
 
     def _wording(self, message: Message) -> None:
         if self._run is not None and message.versions != ReleaseRange():
@@ -339,41 +355,27 @@ class SglangSession(Session):
 
     # ---- tracebacks
 
-    def _start_traceback(self, number: int, message: bytes) -> None:
-        self._in_traceback = _TRACEBACK in message
-        self._scheduler_exception = True
-        if not self._in_traceback:
-            self._exception(number, message)
-
-    def _continue_traceback(self, number: int, line: bytes) -> None:
-        self.reading.understood += 1
-        stripped = line.strip()
-        if not stripped or line[:1] in (b" ", b"\t", b"|", b"+") or _TRACEBACK_LINK.match(line):
+    def _end_traceback(self) -> None:
+        """A traceback is over: what was raised means a crash, a refused start, or nothing for the run."""
+        raised = self._tracebacks.end()
+        if raised is None:
             return
-        if line.startswith(_TRACEBACK):
-            return
-        self._in_traceback = False
-        if _EXCEPTION.match(line):
-            self._exception(number, line)
-
-    def _exception(self, number: int, line: bytes) -> None:
-        name, _, text = decode(line[:2_000]).partition(":")
+        name, _, text = decode(raised.line[:LONGEST_TEXT]).partition(":")
         values: dict[str, Value] = {"exception": name.strip(), "message": redact_text(text.strip())}
-        evidence = self.evidence(number, line)
-        if self._scheduler_exception:
-            self._scheduler_exception = False
-            facts = self._current(self._now if self._now is not None else 0.0)
-            facts.life.add(Event("crashed", evidence, self._now, values))
+        event = Event("exception", self.evidence(raised.number, raised.line), self._now, values)
+        facts = self._run
+        if raised.fatal:
+            facts = self._current(self._now)
+            facts.life.add(replace(event, kind="crashed"))
             facts.stopping = True
-            return
-        event = Event("exception", evidence, self._now, values)
-        facts_now = self._run
-        if facts_now is None or (facts_now.stopping and not facts_now.exception):
-            self._waiting_exception = event
-        elif facts_now.served:
-            facts_now.life.add(event)
+        elif facts is None or (facts.stopping and (raised.marked or self._waiting.events)):
+            self._waiting.refusal = event
+        elif facts.stopping:
+            return  # processes that are shut down often end in one
+        elif facts.served:
+            facts.life.add(event)
         else:
-            facts_now.exception = event
+            facts.exception = event
 
     # ---- samples
 
@@ -384,7 +386,7 @@ class SglangSession(Session):
             return
         self.reading.understood += 1
         facts = self._current(head.at)
-        self._touch(head)
+        self._touch(head, last_words=True)  # a draining server still decodes
         self._serve(facts)
         if pairs.form is not facts.last_form:
             facts.last_form = pairs.form
@@ -438,7 +440,7 @@ class SglangSession(Session):
             return
         self.reading.understood += 1
         facts = self._current(head.at)
-        self._touch(head)
+        self._touch(head, last_words=True)  # a draining server still decodes
         self._serve(facts)
         facts.clues.add_prefill(pairs.form)
         values: dict[str, Any] = pairs.values
@@ -449,6 +451,16 @@ class SglangSession(Session):
         facts.life.record.prefills += facts.prefill_lines.add(
             window, head.ranks, (window.new_tokens, window.cached_tokens, values.get("new_sequences"))
         )
+
+
+def _is_noise(line: bytes) -> bool:
+    """Whether a line without prefix is of a kind that tells nothing."""
+    if line.startswith(_BARE_NOISE) or not line.strip():
+        return True
+    head = line[:2_000]
+    return any(mark in head for mark in _PROGRESS) or (
+        b"Warning: " in head and _PYTHON_WARNING.search(head) is not None
+    )
 
 
 def _same_decode(window: Window) -> tuple[float | None, ...]:
