@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -440,3 +442,13 @@ def test_a_small_draft_vocabulary_gives_bounds():
     assert "95%" in promise.note
     with pytest.raises(ImpossibleFigure):
         training.draft_vocabulary_bounds(0.5, 1.5)
+
+
+def test_the_formulas_need_no_scientific_packages():
+    """The command line starts with them, so they must not drag numpy, scipy or pandas along."""
+    code = (
+        "import sys, analysis.theory.chain, analysis.theory.rates, analysis.theory.payoff, analysis.theory.depth;"
+        "sys.exit(', '.join({'numpy', 'scipy', 'pandas'} & set(sys.modules)) or 0)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")

@@ -69,7 +69,7 @@ def test_weak_replicas_are_found_and_healthy_ones_left_alone(profile):
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("profile", "running", "blocks"), [(MATHS, 8, 1_500), (CODE, 1, 1_500), (CODE, 8, 5_000), (CHAT, 8, 500)]
+    ("profile", "running", "blocks"), [(MATHS, 8, 1_500), (CODE, 1, 1_500), (CODE, 8, 6_000), (CHAT, 8, 500)]
 )
 def test_drift_is_seen_in_time_and_never_without_cause(profile, running, blocks):
     size = SIZE if SOAK else replace(SIZE, blocks=blocks, streams=max(1, blocks // 500))
