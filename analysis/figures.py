@@ -11,8 +11,9 @@ import pandas as pd
 
 from analysis.drafting import Drafting
 from analysis.theory.chain import implied_rate
-from analysis.theory.intervals import CONSERVATIVE, Interval, mean_interval, window_interval
+from analysis.theory.intervals import CONSERVATIVE, Interval, mean_interval, request_interval, window_interval
 from analysis.theory.positions import conditional_from_prefix
+from analysis.theory.settings import DEFAULTS
 from analysis.theory.steps import step_time
 from collector.domain.errors import ImpossibleFigure
 from collector.domain.quantities import Estimate
@@ -26,7 +27,9 @@ class Pooled:
     """Acceptance of a run or unit: counts pooled over windows, and the interval around them.
 
     ``tainted`` is set where every window would have been left out and all were used instead.
-    ``prefix`` are the shares of steps that accepted at least i drafts, where the source counts them.
+    ``drafted_tokens`` are counted ones, ``None`` where the source does not count them; ``windows``
+    are requests for request-level counts. ``prefix`` are the shares of steps that accepted at
+    least i drafts, where the source counts them.
     """
 
     verify_steps: float
@@ -35,6 +38,7 @@ class Pooled:
     origin: Origin
     windows: int
     tainted: bool
+    drafted_tokens: float | None = None
     prefix: tuple[float, ...] = ()
 
     @property
@@ -48,57 +52,66 @@ class Pooled:
         return 1 + self.accepted_per_step
 
 
-def best_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the best source that counted steps; sources are never added up."""
+def best_origin(frame: pd.DataFrame) -> np.ndarray:
+    """Which rows come from the best source that counted steps; sources are never added up. Shape (n,), bool."""
+    verified = frame["verify_steps"].to_numpy(dtype=float) > 0
+    origins = frame["origin"].to_numpy()
     for origin in _BEST_FIRST:
-        rows = frame[(frame["origin"] == origin) & (frame["verify_steps"] > 0)]
-        if not rows.empty:
+        rows = verified & (origins == origin)
+        if rows.any():
             return rows
-    return frame.iloc[:0]
+    return np.zeros(len(frame), dtype=bool)
 
 
-def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting) -> Pooled | None:
-    """Pool the windows that count; ``None`` where nothing was verified."""
-    rows = best_rows(frame)
-    rows = rows[rows["accepted_tokens"].notna()]
-    if rows.empty:
-        return None
-    counted = rows[rows["counted"]]
-    tainted = counted.empty
+def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting, where: np.ndarray | None = None) -> Pooled | None:
+    """Pool the windows that count, of all rows or of those in ``where``; ``None`` where nothing was verified."""
+    accepted = frame["accepted_tokens"].to_numpy(dtype=float)
+    rows = best_origin(frame) & ~np.isnan(accepted)
+    if where is not None:
+        rows &= where
+    counted = rows & frame["counted"].to_numpy(dtype=bool)
+    tainted = not counted.any()
     if tainted:
         counted = rows
-    blocks = counted.groupby("block", sort=True)[["accepted_tokens", "verify_steps", "running_requests"]].sum()
-    steps = blocks["verify_steps"].to_numpy(dtype=float)
-    accepted = blocks["accepted_tokens"].to_numpy(dtype=float)
-    running = float(blocks["running_requests"].mean()) if blocks["running_requests"].gt(0).any() else 1.0
-    interval = _interval(accepted, steps, drafting.depth, max(running, 1.0))
+    if not counted.any():
+        return None
+    _, block = np.unique(frame["block"].to_numpy()[counted], return_inverse=True)
+    steps = np.bincount(block, frame["verify_steps"].to_numpy(dtype=float)[counted])
+    accepted = np.bincount(block, accepted[counted])
+    running = np.bincount(block, np.nan_to_num(frame["running_requests"].to_numpy(dtype=float)[counted])).mean()
+    origin = Origin(frame["origin"].to_numpy()[counted][0])
+    drafted = frame["drafted_tokens"].to_numpy(dtype=float)[counted]
     return Pooled(
         verify_steps=float(steps.sum()),
         accepted_tokens=float(accepted.sum()),
-        interval=interval,
-        origin=counted["origin"].iloc[0],
-        windows=len(blocks),
+        drafted_tokens=None if np.isnan(drafted).any() else float(drafted.sum()),
+        interval=_interval(origin, accepted, steps, drafting.depth, max(float(running), 1.0)),
+        origin=origin,
+        windows=len(steps),
         tainted=tainted,
-        prefix=_prefix(counted),
+        prefix=_prefix(frame, counted),
     )
 
 
-def _interval(accepted: np.ndarray, steps: np.ndarray, depth: int | None, running: float) -> Interval:
-    """The interval over blocks; without bounds where a figure is impossible, so that nothing is concluded from it."""
+def _interval(origin: Origin, accepted: np.ndarray, steps: np.ndarray, depth: int | None, running: float) -> Interval:
+    """The interval over requests or blocks; without bounds where a figure is impossible, so that nothing follows from it."""
     try:
-        return window_interval(accepted / steps, steps, depth=depth, running=running)
+        if origin is Origin.REQUESTS and len(steps) >= DEFAULTS.minimum_requests:
+            return request_interval(accepted, steps)
+        distinct = len(steps) if origin is Origin.REQUESTS else running
+        return window_interval(accepted / steps, steps, depth=depth, running=distinct)
     except ImpossibleFigure as error:
         pooled = float(accepted.sum() / steps.sum())
         return Interval(pooled, math.inf, math.inf, CONSERVATIVE, len(steps), math.inf, error.what)
 
 
-def _prefix(rows: pd.DataFrame) -> tuple[float, ...]:
+def _prefix(frame: pd.DataFrame, counted: np.ndarray) -> tuple[float, ...]:
     """P_1, P_2, ... over the rows that count positions."""
-    counted = rows[rows["accepted_at"].notna()]
-    steps = float(counted["verify_steps"].sum())
-    if not steps:
+    stated = counted & frame["accepted_at"].notna().to_numpy()
+    if not stated.any():
         return ()
-    lists = counted["accepted_at"].tolist()
+    steps = float(frame["verify_steps"].to_numpy(dtype=float)[stated].sum())
+    lists = frame["accepted_at"].to_numpy()[stated].tolist()
     longest = max(map(len, lists))
     return tuple(sum(item[i] for item in lists if i < len(item)) / steps for i in range(longest))
 
@@ -118,16 +131,20 @@ def acceptance_quantities(pooled: Pooled, drafting: Drafting) -> dict[str, Estim
         figures["conditional_acceptance_rate_at"] = Estimate(conditional, verify_steps=pooled.verify_steps)
     if drafting.depth is not None and drafting.depth > 0:
         figures |= _conditional(pooled, drafting.depth, assumed=drafting.assumed)
-    if drafting.width is not None and drafting.width > 1:
-        slots = drafting.width - 1
+    slots = drafting.width - 1 if drafting.width is not None else None
+    drafted = pooled.drafted_tokens
+    if drafted is None and slots:
+        drafted = pooled.verify_steps * slots
+    if drafted:
+        per_step = drafted / pooled.verify_steps
         figures["draft_acceptance_rate"] = _estimate(
             pooled,
-            pooled.accepted_per_step / slots,
-            interval.low / slots,
-            interval.high / slots,
-            assumed=drafting.assumed,
+            pooled.accepted_per_step / per_step,
+            interval.low / per_step,
+            interval.high / per_step,
+            assumed=drafting.assumed and pooled.drafted_tokens is None,
         )
-        figures["drafted_tokens"] = Estimate(pooled.verify_steps * slots, assumed=drafting.assumed)
+        figures["drafted_tokens"] = Estimate(drafted, assumed=drafting.assumed and pooled.drafted_tokens is None)
     return figures
 
 

@@ -9,7 +9,7 @@ from scipy.special import stdtr
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.figures import best_rows
+from analysis.figures import best_origin
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
@@ -41,8 +41,12 @@ class AcceptanceDecaysWithContext(Rule):
 
     def check(self, speculating: RunView, thresholds: Thresholds) -> Outcome:
         """Rank correlation with the context, and its top third against its bottom third."""
-        rows = best_rows(speculating.frame)
-        rows = rows[rows["counted"] & rows["tokens_in_use"].gt(0) & rows["running_requests"].gt(0)]
+        frame = speculating.frame
+        usable = frame["counted"] & frame["tokens_in_use"].gt(0) & frame["running_requests"].gt(0)
+        rows = frame.loc[
+            best_origin(frame) & usable.to_numpy(),
+            ["tokens_in_use", "running_requests", "accepted_tokens", "verify_steps"],
+        ]
         if len(rows) < thresholds.few_windows:
             raise cannot_look(f"needs {thresholds.few_windows} windows with tokens in use", "a longer log")
         context = rows["tokens_in_use"] / rows["running_requests"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.figures import Pooled, best_rows, pooled_acceptance
+from analysis.figures import Pooled, best_origin, pooled_acceptance
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
@@ -42,17 +44,17 @@ class AcceptanceDrifted(Rule):
         self, speculating: RunView, acceptance: Pooled, thresholds: Thresholds, findings: Sequence[Finding]
     ) -> Outcome:
         """The last third of the counted blocks against the first."""
-        rows = best_rows(speculating.frame)
-        rows = rows[rows["counted"]]
-        blocks = rows["block"].drop_duplicates()
+        frame = speculating.frame
+        block = frame["block"].to_numpy()
+        blocks = np.unique(block[best_origin(frame) & frame["counted"].to_numpy(dtype=bool)])
         if len(blocks) < thresholds.drift_windows:
             needed = f"{thresholds.drift_windows} windows; {len(blocks)} were read"
             raise cannot_look(f"a drift takes {needed}", "a longer log")
         if any(finding.rule == "ACC006" for finding in findings):
             return
         third = len(blocks) // 3
-        first = pooled_acceptance(rows[rows["block"].isin(blocks.iloc[:third])], speculating.drafting)
-        last = pooled_acceptance(rows[rows["block"].isin(blocks.iloc[-third:])], speculating.drafting)
+        first = pooled_acceptance(frame, speculating.drafting, np.isin(block, blocks[:third]))
+        last = pooled_acceptance(frame, speculating.drafting, np.isin(block, blocks[-third:]))
         if first is None or last is None or first.accepted_per_step <= 0:
             return
         fell = first.accepted_per_step - last.accepted_per_step
