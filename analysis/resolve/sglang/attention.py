@@ -1,4 +1,4 @@
-"""Attention backends, page sizes, deterministic inference."""
+"""Attention backends and page sizes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,6 @@ _FA3_BY_DEFAULT: Final = (
     "Step3VLForConditionalGeneration",
 )
 """Up to 0.5.7 only these get fa3 on Hopper unasked."""
-
-_DEEPSEEK: Final = ("DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM")
-_DEEPSEEK_LATER: Final = {
-    "MistralLarge3ForCausalLM": "0.5.6",
-    "PixtralForConditionalGeneration": "0.5.6",
-    "GlmMoeDsaForCausalLM": "0.5.9",
-}
 
 
 @step(
@@ -283,79 +276,3 @@ def whole_pages(launch: Launch) -> None:
     """Checked before backends change the page size."""
     if launch["chunked_prefill_size"] % launch[_PAGES]:
         launch.reject("", "AssertionError")
-
-
-def _backends_that_repeat(launch: Launch) -> list[str]:
-    """Backends that give the same result whatever shares the batch."""
-    if launch.since("0.5.20"):
-        return ["ascend", "fa3", "fa4", "flashinfer", "intel_xpu", "triton"]
-    return ["flashinfer", "fa3", "triton"]
-
-
-def _is_deepseek(launch: Launch) -> bool:
-    name = architecture(launch)
-    later = _DEEPSEEK_LATER.get(name)
-    return name in _DEEPSEEK or (later is not None and launch.since(later))
-
-
-def _repeatable_backend(launch: Launch) -> str:
-    if launch.gpu.capability[0] in (10, 12):
-        return "triton" if _is_deepseek(launch) else "flashinfer"
-    return "fa3"
-
-
-@step(
-    "sglang-92",
-    "Deterministic inference",
-    when="enable_deterministic_inference",
-    then="pytorch samples; the backend becomes fa3 where none was chosen; flashinfer loses the radix cache; "
-    "no custom all-reduce over several ranks",
-    says="Sampling backend is set to pytorch for deterministic inference.",
-    releases="0.5.3-0.5.12",
-    source=_ATTENTION,
-    stage=Stage.DETERMINISM_LAST,
-    sets=("sampling_backend", _BACKEND, "disable_radix_cache", "disable_custom_all_reduce"),
-)
-@step(
-    "sglang-92",
-    "Deterministic inference",
-    when="enable_deterministic_inference",
-    then="pytorch samples; the backend becomes fa3 where none is given; flashinfer loses the radix cache; "
-    "no custom all-reduce over several ranks",
-    says="Sampling backend is set to pytorch for deterministic inference.",
-    releases="0.5.13-",
-    source=_ATTENTION,
-    stage=Stage.DETERMINISM_FIRST,
-    sets=("sampling_backend", _BACKEND, "disable_radix_cache", "disable_custom_all_reduce"),
-)
-def determinism(launch: Launch) -> None:
-    """The same prompt gives the same tokens, whatever shares the batch."""
-    if not launch["enable_deterministic_inference"]:
-        return
-    launch.announce()
-    launch["sampling_backend"] = "pytorch"
-    _require_repeatable_backend(launch)
-    if launch.since("0.5.4") and launch[_BACKEND] not in ("fa3", "triton", "ascend", "fa4"):
-        launch["disable_radix_cache"] = True
-    if launch["tp_size"] > 1:
-        launch["disable_custom_all_reduce"] = True
-
-
-def _require_repeatable_backend(launch: Launch) -> None:
-    able = _backends_that_repeat(launch)
-    if not launch.since("0.5.4"):
-        if launch[_BACKEND] not in able:
-            launch.reject(f"Currently only {able} attention backends are supported for deterministic inference.")
-        return
-    if launch[_BACKEND] is None:
-        launch[_BACKEND] = _repeatable_backend(launch)
-    elif launch[_BACKEND] not in able:
-        launch.reject(
-            f"Currently only {able} attention backends are supported for deterministic inference, "
-            f"but you explicitly specified '{launch[_BACKEND]}'."
-        )
-    if _is_deepseek(launch) and launch[_BACKEND] not in ("fa3", "triton"):
-        launch.reject(
-            f"Currently only {['fa3', 'triton']} attention backends are supported for deterministic inference with "
-            f"DeepSeek models. But you're using {launch[_BACKEND]}."
-        )

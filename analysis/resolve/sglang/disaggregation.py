@@ -55,20 +55,50 @@ def decode_without_prefixes(launch: Launch) -> None:
 
 @step(
     "sglang-126",
-    "Early disaggregation",
-    when="disaggregation_mode is prefill or decode",
-    then="no overlap; no CUDA graphs on a prefill server, no radix cache on a decode server",
+    "No graphs on a prefill server",
+    when="disaggregation_mode is prefill",
+    then="CUDA graphs are turned off; the line names the wrong role",
+    says="KV cache is forced as chunk cache for decode server",
     releases="0.4.4",
     source=_DISAGGREGATION,
     stage=Stage.DISAGGREGATION_LAST,
-    sets=(_GRAPHS_OFF, _RADIX_OFF, OVERLAP_OFF),
+    sets=(_GRAPHS_OFF,),
 )
-def early(launch: Launch) -> None:
-    """The first release with it; its lines name the wrong role."""
-    if launch[_MODE] == "null":
-        return
-    launch[_GRAPHS_OFF if launch[_MODE] == "prefill" else _RADIX_OFF] = True
-    launch[OVERLAP_OFF] = True
+@step(
+    "sglang-126",
+    "No prefix cache on a decode server",
+    when="disaggregation_mode is decode",
+    then="the radix cache is turned off; the line names the wrong role",
+    says="Cuda graph is disabled for prefill server",
+    releases="0.4.4",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_LAST,
+    sets=(_RADIX_OFF,),
+)
+def first_roles(launch: Launch) -> None:
+    """The first release with it mixed up its lines."""
+    flag = launch.step.sets[0]
+    if launch[_MODE] == ("prefill" if flag == _GRAPHS_OFF else "decode"):
+        launch.announce()
+        launch[flag] = True
+
+
+@step(
+    "sglang-126",
+    "No overlap in either role",
+    when="disaggregation_mode is prefill or decode",
+    then="the overlap scheduler is turned off",
+    says="Overlap scheduler is disabled for {} server",
+    releases="0.4.4",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_LAST,
+    sets=(OVERLAP_OFF,),
+)
+def roles_do_not_overlap(launch: Launch) -> None:
+    """Only in the first release with it."""
+    if launch[_MODE] != "null":
+        launch.announce(launch[_MODE])
+        launch[OVERLAP_OFF] = True
 
 
 @step(

@@ -142,13 +142,37 @@ def what_was_given(launch: Launch) -> None:
 @step(
     "sglang-149",
     "Fused all-reduce unasked",
-    when="a mixture-of-experts target with a fused path, on Hopper or SM100 (not H20, up to 0.5.13), one node, "
-    "no DP attention, no exchange backend, and several ranks (from 0.5.10)",
+    when="a mixture-of-experts target with a fused path, on Hopper or SM100 but not H20, one node, "
+    "no DP attention, no exchange backend",
     then="FlashInfer's all-reduce fusion is on",
-    releases="0.5.7-",
+    releases="0.5.7-0.5.9",
+    source=ARGUMENTS,
+    stage=Stage.MODEL,
+    sets=(_FUSION_SWITCH,),
+)
+@step(
+    "sglang-149",
+    "Fused all-reduce unasked",
+    when="a mixture-of-experts target with a fused path, on Hopper or SM100 (not H20, up to 0.5.13), one node, "
+    "no DP attention, no exchange backend, several ranks",
+    then="FlashInfer's all-reduce fusion is on",
+    says="Auto-enabling FlashInfer AllReduce Fusion on SM90/SM10X for {}",
+    releases="0.5.10-0.5.22",
     source="srt/server_args.py; srt/arg_groups/overrides.py from 0.5.19",
     stage=Stage.MODEL,
     sets=(_FUSION, _FUSION_SWITCH),
+)
+@step(
+    "sglang-149",
+    "Fused all-reduce unasked",
+    when="a mixture-of-experts target with a fused path, on Hopper or SM100, one node (more on SM100), "
+    "no DP attention, no exchange backend, several ranks",
+    then="FlashInfer's all-reduce fusion is on",
+    says="Auto-enabling FlashInfer AllReduce Fusion (auto) for {}",
+    releases="0.5.23-",
+    source="srt/arg_groups/overrides.py",
+    stage=Stage.MODEL,
+    sets=(_FUSION,),
 )
 def fused(launch: Launch) -> None:
     """Known targets get it where it was measured to pay."""
@@ -163,8 +187,10 @@ def fused(launch: Launch) -> None:
         return
     if launch.since("0.5.14"):
         if launch[_FUSION] is None:
+            launch.announce(architecture(launch))
             launch[_FUSION] = "auto"
-    elif gpu.name != "h20":
+    elif gpu.name != "h20" and not launch[_FUSION_SWITCH]:
+        launch.announce(architecture(launch))
         launch[_FUSION_SWITCH] = True
 
 
@@ -189,6 +215,7 @@ def no_fusion_when_deterministic(launch: Launch) -> None:
     "No fusion by flag",
     when="enforce_disable_flashinfer_allreduce_fusion",
     then="FlashInfer's all-reduce fusion is off",
+    says="FlashInfer allreduce fusion is forcibly disabled via --enforce-disable-flashinfer-allreduce-fusion.",
     releases="0.5.10-",
     source="srt/server_args.py; srt/arg_groups/overrides.py from 0.5.19",
     stage=Stage.MODEL,
@@ -197,6 +224,7 @@ def no_fusion_when_deterministic(launch: Launch) -> None:
 def no_fusion(launch: Launch) -> None:
     """The flag wins over what the engine knows of the target."""
     if launch[_NO_FUSION]:
+        launch.announce()
         if launch.since("0.5.14"):
             launch[_FUSION] = None
         else:

@@ -233,7 +233,7 @@ def _reserved_by_class(launch: Launch, memory: int) -> float:
 def _reserved(launch: Launch, memory: int) -> float:
     decode = _DecodeGraphs(launch)
     reserved = 512.0 + _activation_tokens(launch, decode) * 1.5
-    reserved += launch["tp_size"] * launch["pp_size"] / 8 * _GIB
+    reserved += float(launch["tp_size"] * launch["pp_size"] / 8 * _GIB)
     if decode.captured:
         reserved += decode.largest * 2
     if decode.served and spreads_attention(launch):
@@ -265,9 +265,9 @@ class _DecodeGraphs:
 
 def _activation_tokens(launch: Launch, decode: _DecodeGraphs) -> int:
     if launch.since("0.5.15") and launch["disaggregation_mode"] == "decode":
-        running = launch["max_running_requests"] or decode.largest or 1
+        running: int = launch["max_running_requests"] or decode.largest or 1
         return max(running * (launch["speculative_num_draft_tokens"] or 1), 2048)
-    chunk = launch[_CHUNK] if launch[_CHUNK] > 0 else launch["max_prefill_tokens"]
+    chunk: int = launch[_CHUNK] if launch[_CHUNK] > 0 else launch["max_prefill_tokens"]
     return max(chunk, 2048)
 
 

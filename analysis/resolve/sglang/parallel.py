@@ -44,6 +44,8 @@ def spreads_attention(launch: Launch) -> bool:
     "DP attention by the old flags",
     when="enable_dp_attention is given",
     then="attn_dp_size takes the value of dp_size, and dp_size becomes 1",
+    says="\x1b[1;33m'--enable-dp-attention' is deprecated and will be removed in a future release. "
+    "Use '--attn-dp-size <dp-size>' instead.\x1b[0m",
     releases="0.5.22-",
     source=_PARALLEL,
     stage=Stage.PARALLEL_ALIASES,
@@ -51,7 +53,10 @@ def spreads_attention(launch: Launch) -> bool:
 )
 def old_dp_attention(launch: Launch) -> None:
     """The old pair of flags still works."""
-    if launch[_DP] and launch[_RANKS] == 1:
+    if not launch[_DP]:
+        return
+    launch.announce()
+    if launch[_RANKS] == 1:
         launch[_RANKS] = launch["dp_size"]
         launch["dp_size"] = 1
 
@@ -196,39 +201,50 @@ def head_over_ranks(launch: Launch) -> None:
 
 @step(
     "sglang-122",
-    "Experts by the old flags",
-    when="enable_ep_moe or enable_deepep_moe is given",
-    then="ep_size becomes tp_size; from 0.4.10 deepep becomes moe_a2a_backend",
-    releases="-0.5.2",
+    "Expert parallelism by the old flag",
+    when="enable_ep_moe",
+    then="ep_size becomes tp_size",
+    says="EP MoE is enabled. The expert parallel size is adjusted to be the same as the tensor parallel size[{}].",
+    releases="-0.4.9",
     source=_EXPERTS,
     stage=Stage.PARALLEL_ALIASES,
-    sets=("ep_size", "moe_a2a_backend"),
+    sets=("ep_size",),
 )
-def old_expert_flags(launch: Launch) -> None:
-    """Flags that were renamed."""
+@step(
+    "sglang-122",
+    "Expert parallelism by the old flag",
+    when="enable_ep_moe",
+    then="ep_size becomes tp_size",
+    says="\x1b[33mNOTE: --enable-ep-moe is deprecated. "
+    "Please set `--ep-size` to the same value as `--tp-size` instead.\x1b[0m",
+    releases="0.4.10-0.5.2",
+    source=_EXPERTS,
+    stage=Stage.PARALLEL_ALIASES,
+    sets=("ep_size",),
+)
+def old_expert_flag(launch: Launch) -> None:
+    """A flag that was renamed."""
     if launch["enable_ep_moe"]:
+        launch.announce(launch["tp_size"])
         launch["ep_size"] = launch["tp_size"]
-    if launch["enable_deepep_moe"] and launch.since("0.4.10"):
-        launch["moe_a2a_backend"] = "deepep"
 
 
 @step(
-    "sglang-82",
-    "Experts over all ranks",
-    when="experts exchange tokens (enable_deepep_moe, moe_a2a_backend)",
-    then="ep_size becomes tp_size",
-    says="{name} is enabled. The expert parallel size is adjusted to be the same as the tensor parallel size[{ranks}].",
+    "sglang-155",
+    "DeepEP by the old flag",
+    when="enable_deepep_moe",
+    then="moe_a2a_backend becomes deepep",
+    says="\x1b[33mNOTE: --enable-deepep-moe is deprecated. Please set `--moe-a2a-backend` to 'deepep' instead.\x1b[0m",
+    releases="0.4.10-0.5.2",
     source=_EXPERTS,
-    stage=Stage.EXPERTS,
-    sets=("ep_size",),
+    stage=Stage.PARALLEL_ALIASES,
+    sets=("moe_a2a_backend",),
 )
-def experts_over_ranks(launch: Launch) -> None:
-    """Every rank holds experts."""
-    backend = "deepep" if launch["enable_deepep_moe"] else launch["moe_a2a_backend"]
-    since, name = _EXPERT_ENGINES.get(backend, ("", ""))
-    if since and (launch.since(since) or backend == "deepep"):
-        launch.announce(name=name, ranks=launch["tp_size"])
-        launch["ep_size"] = launch["tp_size"]
+def old_deepep_flag(launch: Launch) -> None:
+    """A flag that was renamed."""
+    if launch["enable_deepep_moe"]:
+        launch.announce()
+        launch["moe_a2a_backend"] = "deepep"
 
 
 @step(
@@ -244,6 +260,40 @@ def deepep_auto_dp(launch: Launch) -> None:
     """The early releases cannot switch modes per batch under DP attention."""
     if launch["enable_deepep_moe"] and launch["deepep_mode"] == "auto" and launch[_DP]:
         launch.reject("DeepEP MoE `auto` mode is not supported with DP Attention.", "AssertionError")
+
+
+@step(
+    "sglang-82",
+    "Experts over all ranks",
+    when="experts exchange tokens (enable_deepep_moe, moe_a2a_backend)",
+    then="ep_size becomes tp_size",
+    says="{name} is enabled. The expert parallel size is adjusted to be the same as the tensor parallel size[{ranks}].",
+    releases="-0.5.16",
+    source=_EXPERTS,
+    stage=Stage.EXPERTS,
+    sets=("ep_size",),
+)
+@step(
+    "sglang-82",
+    "Experts over all ranks",
+    when="experts exchange tokens (moe_a2a_backend)",
+    then="ep_size becomes tp_size",
+    says="{backend} MoE is enabled. The expert parallel size is adjusted from {before} to the tensor parallel size "
+    "[{ranks}].",
+    releases="0.5.17-",
+    source=_EXPERTS,
+    stage=Stage.EXPERTS,
+    sets=("ep_size",),
+)
+def experts_over_ranks(launch: Launch) -> None:
+    """Every rank holds experts."""
+    backend = "deepep" if launch["enable_deepep_moe"] else launch["moe_a2a_backend"]
+    since, name = _EXPERT_ENGINES.get(backend, ("", ""))
+    if since and (launch.since(since) or backend == "deepep"):
+        ranks = launch["tp_size"]
+        if launch["ep_size"] != ranks or not launch.since("0.5.17"):
+            launch.announce(name=name, backend=backend, before=launch["ep_size"], ranks=ranks)
+        launch["ep_size"] = ranks
 
 
 @step(
@@ -288,8 +338,19 @@ def recorder_size(launch: Launch) -> None:
     "sglang-125",
     "Dispatch by placement",
     when="ep_dispatch_algorithm is not set and experts are placed (enable_eplb; up to 0.5.5 always)",
+    then="it becomes static",
+    says="EPLB is enabled or init_expert_location is provided. ep_dispatch_algorithm is configured.",
+    releases="0.4.7-0.4.10",
+    source=_PARALLEL,
+    stage=Stage.EXPERTS,
+    sets=("ep_dispatch_algorithm",),
+)
+@step(
+    "sglang-125",
+    "Dispatch by placement",
+    when="ep_dispatch_algorithm is not set and experts are placed (enable_eplb; up to 0.5.5 always)",
     then="it becomes static; from 0.5.23 dynamic where no exchange backend routes tokens",
-    releases="0.4.7-",
+    releases="0.5.1-",
     source=_PARALLEL,
     stage=Stage.EXPERTS,
     sets=("ep_dispatch_algorithm",),
@@ -301,6 +362,7 @@ def dispatch(launch: Launch) -> None:
         unplaced = "trivial" if launch.since("0.5.6") else None
         placed = placed or launch["init_expert_location"] != unplaced
     if placed and launch["ep_dispatch_algorithm"] is None:
+        launch.announce()
         alike = launch.since("0.5.23") and launch["moe_a2a_backend"] == "none"
         launch["ep_dispatch_algorithm"] = "dynamic" if alike else "static"
 
