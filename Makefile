@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
 
-.PHONY: run test soak check format lock docs screenshots clean
+.PHONY: run test soak check format lock docs clean
 
 run: $(VENV)/.product  ## start the service with the shipped sample runs
 	$(BIN)/draftscope demo --port $(PORT)
@@ -29,6 +29,9 @@ format: $(VENV)/.tests
 lock:  ## renew the versions the tests run with
 	uv pip compile pyproject.toml --group test --universal --python-version 3.11 --no-emit-index-url --no-header \
 	  --upgrade -o tests/requirements.lock
+
+docs: $(VENV)/.tests  ## renew the pages that are generated from the code
+	$(BIN)/python docs/generate.py
 
 clean:
 	rm -rf $(VENV) dist build var

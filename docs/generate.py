@@ -1,0 +1,44 @@
+"""Writes the pages that are generated from the code. ``make docs`` runs it; tests compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from analysis.catalogue import page as catalogue_page
+from collector.domain.quantities import QUANTITIES
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def quantities_page() -> str:
+    """Every quantity with unit, definition and formula."""
+    lines = [
+        "# Quantities",
+        "",
+        "The figures draftscope speaks of, each defined once. Keys are those of the diagnosis document.",
+        "",
+        "| key | name | unit | meaning | formula |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| `{q.key}` | {q.label} | {q.unit or '-'} | {q.definition} | {f'`{q.formula}`' if q.formula else '-'} |"
+        for q in QUANTITIES.values()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "analysis/catalogue.md": catalogue_page,
+    "docs/quantities.md": quantities_page,
+}
+
+
+def main() -> None:
+    """Write every page."""
+    for path, page in PAGES.items():
+        (ROOT / path).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
