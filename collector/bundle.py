@@ -26,7 +26,7 @@ from collector.formats import formats
 from collector.formats.base import ReadOptions, RunPart
 from collector.formats.reader import LogReader
 from collector.formats.sniff import describe, is_binary
-from collector.launch import parse_launch
+from collector.launch import parse_launch, settings_file, with_settings
 from collector.models import parse_model_config, read_validation
 from collector.models.configs import describes_model
 from collector.results.table import parse_table
@@ -348,7 +348,7 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
     if file.part is Part.LOG:
         _read_log_part(file, options, runs, reading, read)
     elif file.part is Part.LAUNCH:
-        runs.launches[role] = parse_launch(text_of(file.path), file.source)
+        runs.launches[role] = _launch(file)
     elif file.part is Part.DRAFT_CONFIG:
         runs.draft_configs[role] = parse_model_config(text_of(file.path), file.source)
     elif file.part is Part.TARGET_CONFIG:
@@ -370,6 +370,16 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
             where=file.source,
             hint=f"logs of {titles}, launch commands, config.json files and training output are read",
         )
+
+
+def _launch(file: File) -> LaunchCommand:
+    """A launch command, with the settings file that it names where that lies beside it."""
+    launch = parse_launch(text_of(file.path), file.source)
+    name = settings_file(launch)
+    beside = file.path.parent / name if name else None
+    if beside is None or not beside.is_file():
+        return launch
+    return with_settings(launch, text_of(beside), beside.name)
 
 
 def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading, read: LogRead) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -13,8 +13,10 @@ from collector.domain.deployments import Serving
 from collector.domain.errors import UnknownName
 from collector.domain.evidence import Evidence
 from collector.domain.findings import Question, State, Verdict
+from collector.domain.results import BenchmarkRow
 from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import Release, ReleaseRange
+from collector.domain.windows import Window
 from collector.storage.bulk import digest_of, insert_or_keep
 from collector.storage.drafts import (
     load_config,
@@ -26,12 +28,15 @@ from collector.storage.drafts import (
 )
 from collector.storage.lines import load_lines, save_lines
 from collector.storage.sources import attach_source
-from collector.storage.tables import ARGUMENTS, JUDGEMENTS, RUN_EVENTS, RUNS, VERDICTS
+from collector.storage.tables import ARGUMENTS, JUDGEMENTS, RUN_EVENTS, RUN_SOURCES, RUNS, VERDICTS
 from collector.storage.types import dump_json
 from collector.storage.windows import append_prefills, append_windows, load_prefills, load_windows
 
 NOWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]", "127.0.0.1", "::1", "localhost", "*"})  # noqa: S104 - names, not a bind
 """Hosts that name no machine: addresses to listen on, and a machine's word for itself."""
+
+SAME_START_SECONDS: Final = 1.0
+"""Two readings of one process's start differ by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,25 @@ def run_identity(record: RunRecord, source_id: int, ordinal: int) -> str:
     return digest_of(record.engine, "source", source_id, ordinal)
 
 
+def run_of_source(connection: Connection, source_id: int, started_at: float | None) -> int:
+    """Which run of an endpoint it is that started then, as its ordinal: one that is known, or the next.
+
+    Without a start it is the latest one.
+    """
+    columns = RUN_SOURCES.c
+    query = (
+        select(columns.ordinal, RUNS.c.started_at)
+        .join_from(RUN_SOURCES, RUNS, columns.run_id == RUNS.c.id)
+        .where(columns.source_id == source_id)
+        .order_by(columns.ordinal.desc())
+    )
+    known = connection.execute(query).all()
+    for row in known:
+        if started_at is None or row.started_at is None or abs(row.started_at - started_at) < SAME_START_SECONDS:
+            return int(row.ordinal)
+    return known[0].ordinal + 1 if known else 0
+
+
 def _find_or_add(connection: Connection, record: RunRecord, identity: str, *, sample: bool, at: float) -> int:
     listed_at = next(moment for moment in (record.started_at, record.ended_at, at) if moment is not None)
     serving = Serving.of(record.engine, record.arguments)
@@ -134,6 +158,7 @@ def _find_or_add(connection: Connection, record: RunRecord, identity: str, *, sa
         "listed_at": listed_at,
         "source": record.source,
         "labels": {},
+        "results": [],
         "sample": sample,
         **asdict(serving),
     }
@@ -152,6 +177,7 @@ def _update_run(connection: Connection, run_id: int, record: RunRecord, *, deplo
         "deployment": deployment,
         "engine_version": None if record.engine_version is None else str(record.engine_version),
         "launch": None if record.launch is None else _launch_document(record.launch),
+        "results": [asdict(row) for row in record.results] or None,
     }
     if record.release_range != ReleaseRange():
         ends = record.release_range.first, record.release_range.last
@@ -252,7 +278,26 @@ def label_run(connection: Connection, run_id: int, labels: Mapping[str, str]) ->
 
 
 def load_run(connection: Connection, run_id: int) -> RunRecord:
-    """A run with everything that was stored about it.
+    """A run with everything that was stored about it; its ``line_text`` gives lines behind findings.
+
+    Raises:
+        UnknownName: no run has this id.
+    """
+    record = load_facts(connection, run_id)
+    record.windows = load_windows(connection, [run_id])[run_id]
+    record.prefills = load_prefills(connection, run_id)
+    record.line_text = _stored_lines(connection, run_id, record.windows)
+    return record
+
+
+def _stored_lines(connection: Connection, run_id: int, windows: list[Window]) -> Callable[[int], str | None]:
+    texts = {line.line: line.text for line in load_lines(connection, run_id).values() if line.line is not None}
+    lines = {window.position: window.line for window in windows if window.line in texts}
+    return lambda position: texts.get(lines.get(position, 0))
+
+
+def load_facts(connection: Connection, run_id: int) -> RunRecord:
+    """A run without its windows and prefill batches.
 
     Raises:
         UnknownName: no run has this id.
@@ -270,8 +315,7 @@ def load_run(connection: Connection, run_id: int) -> RunRecord:
         arguments=load_arguments(connection, run_id),
         launch=None if row.launch is None else _launch(row.launch),
         events=_load_events(connection, run_id),
-        windows=load_windows(connection, [run_id])[run_id],
-        prefills=load_prefills(connection, run_id),
+        results=[_result(document) for document in row.results],
         draft_config=load_draft_config(connection, row.draft_id),
         target_config=load_config(connection, row.target_config_id),
         validation=load_validation(connection, row.validation_id),
@@ -313,6 +357,11 @@ def _row(connection: Connection, run_id: int) -> Row[Any]:
 
 def _release(text: str | None) -> Release | None:
     return None if text is None else Release.parse(text)
+
+
+def _result(document: Mapping[str, Any]) -> BenchmarkRow:
+    evidence, rates = Evidence(**document["evidence"]), tuple(document["acceptance_rate_at"])
+    return BenchmarkRow(**{**document, "evidence": evidence, "acceptance_rate_at": rates})
 
 
 def _launch_document(launch: LaunchCommand) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from collector.domain.evidence import Evidence
 from collector.domain.runs import Reading, UnreadShape
@@ -20,14 +20,15 @@ class Checkpoint:
     """How far a source is stored.
 
     Everything before ``byte_offset`` is stored. What was read behind ``firm_offset`` may read
-    otherwise once more follows: the end of a log decides for what was held back. ``head_digest`` is
+    otherwise once more follows: the end of a log decides for what was held back. ``complete`` says
+    that ``byte_offset`` was the end when it was read. ``head_digest`` is
     of the first ``head_length`` bytes, ``tail_digest`` of the last bytes before ``byte_offset``
     (see :mod:`collector.ingest`), ``options`` of what was stated about the source.
     """
 
     byte_offset: int = 0
     firm_offset: int = 0
-    size: int = 0
+    complete: bool = False
     head_digest: str = ""
     head_length: int = 0
     tail_digest: str = ""
@@ -48,6 +49,15 @@ def add_source(connection: Connection, path: str, reading: Reading, *, at: float
     """Store a new source of which nothing is stored yet; returns its id."""
     values = {"path": path, "read_at": at, **_checkpoint(Checkpoint()), **_reading(reading)}
     return int(connection.execute(insert(SOURCES).values(values).returning(SOURCES.c.id)).scalar_one())
+
+
+def claim_source(connection: Connection, head_digest: str) -> None:
+    """Make others who are about to add a source that begins alike wait for this transaction.
+
+    SQLite has one writer at a time anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(head_digest))))
 
 
 def source_at(connection: Connection, address: str, *, at: float) -> int:
@@ -94,11 +104,11 @@ def attach_source(connection: Connection, run_id: int, source_id: int, *, ordina
     connection.execute(insert_or_keep(connection, RUN_SOURCES), row)
 
 
-def runs_of_source(connection: Connection, source_id: int) -> list[int]:
-    """The ids of the runs a source tells of, in their order there."""
+def runs_of_source(connection: Connection, source_id: int) -> list[tuple[int, int]]:
+    """The runs a source tells of, in their order there: ordinal and id."""
     columns = RUN_SOURCES.c
-    query = select(columns.run_id).where(columns.source_id == source_id).order_by(columns.ordinal)
-    return list(connection.execute(query).scalars())
+    query = select(columns.ordinal, columns.run_id).where(columns.source_id == source_id).order_by(columns.ordinal)
+    return [(row.ordinal, row.run_id) for row in connection.execute(query)]
 
 
 def sources_of_run(connection: Connection, run_id: int) -> list[StoredSource]:

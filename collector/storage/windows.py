@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, exists, func, select
 
 from collector.domain.series import SeriesSample
 from collector.domain.windows import Origin, PrefillWindow, Window
@@ -57,6 +57,11 @@ def load_windows(
         window = Window._make([*map(_number, figures), unpack_counts(accepted_at), _ORIGINS[origin]])
         found[run_id].append(window)
     return found
+
+
+def has_windows(connection: Connection, run_id: int) -> bool:
+    """Whether a run decoded as far as known."""
+    return bool(connection.execute(select(exists().where(DECODE_SAMPLES.c.run_id == run_id))).scalar_one())
 
 
 def load_prefills(connection: Connection, run_id: int) -> list[PrefillWindow]:

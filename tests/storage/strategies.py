@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from collector.domain.arguments import UNSEEN, Argument, Arguments, LaunchCommand
 from collector.domain.drafts import Measure, ModelConfig, Validation
 from collector.domain.evidence import Evidence
+from collector.domain.results import BenchmarkRow
 from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import Release, ReleaseRange
 from collector.domain.windows import Origin, PrefillWindow, Window
@@ -42,6 +43,14 @@ VALIDATION = st.builds(
     temperature=st.none() | st.floats(0, 2),
     draft_vocabulary_coverage=st.none() | st.floats(0, 1),
     evidence=st.lists(EVIDENCE, max_size=2).map(tuple),
+)
+RESULT = st.builds(
+    BenchmarkRow,
+    EVIDENCE,
+    speculating=st.none() | st.booleans(),
+    throughput=FIGURE,
+    depth=st.none() | st.integers(0, 64),
+    acceptance_rate_at=st.lists(st.floats(0, 1), max_size=3).map(tuple),
 )
 LAUNCH = st.builds(
     LaunchCommand,
@@ -138,6 +147,7 @@ def records(draw: st.DrawFn) -> RunRecord:
             ),
             windows=windows(),
             prefills=PREFILLS,
+            results=st.lists(RESULT, max_size=2),
             draft_config=st.none() | CONFIG,
             target_config=st.none() | CONFIG,
             validation=st.none() | VALIDATION,

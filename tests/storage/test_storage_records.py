@@ -59,7 +59,7 @@ def canonical(record: RunRecord) -> dict[str, str]:
 
     def plain(value: object) -> object:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return repr(float(value))
+            return repr(float(value) + 0.0)  # PostgreSQL has no -0.0 in JSON
         if isinstance(value, Window) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return tuple(plain(item) for item in value)
         if isinstance(value, Arguments):
@@ -252,7 +252,7 @@ def test_a_source_keeps_its_checkpoint_and_reading(database: Database) -> None:
         "input.log", "subject", "log", lines=9, engine_lines=8, understood=5, unread=3, torn_samples=1, oversize_lines=1,
         unread_shapes=(UnreadShape("Foo #", 3, Evidence("input.log", 4, "Foo 12")),), notes=("cut",),
     )  # fmt: skip
-    checkpoint = Checkpoint(1234, 1200, 2000, "aa", 1000, "bb", "cc")
+    checkpoint = Checkpoint(1234, 1200, True, "aa", 1000, "bb", "cc")
     with database.transaction() as connection:
         source = add_source(connection, "/logs/input.log", reading, at=1.0)
         run_id = save_run(connection, RunRecord("sglang", "input.log"), source_id=source, at=2.0)
