@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from collector.launch.commands import parse_launch
+from collector.launch.settings import settings_file, with_settings
 
-__all__ = ["parse_launch"]
+__all__ = ["parse_launch", "settings_file", "with_settings"]

@@ -15,6 +15,8 @@ class Dialect(ABC):
 
     engine: ClassVar[str]
     title: ClassVar[str]
+    settings_field: ClassVar[str] = ""
+    """The field that names a file of further options, if the engine has one."""
 
     @abstractmethod
     def begins(self, words: list[Word]) -> int | None:

@@ -33,6 +33,11 @@ def dialects() -> tuple[Dialect, ...]:
     return tuple(sorted(found, key=lambda dialect: dialect.engine))
 
 
+def dialect_of(engine: str) -> Dialect:
+    """The launch dialect of an engine that :func:`parse_launch` named."""
+    return next(dialect for dialect in dialects() if dialect.engine == engine)
+
+
 def parse_launch(text: str, source: str = "launch.txt") -> LaunchCommand:
     """What a launch command asks for; secrets are masked, variables stay as they are written.
 

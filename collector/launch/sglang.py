@@ -27,6 +27,7 @@ class SglangDialect(Dialect):
 
     engine: ClassVar[str] = "sglang"
     title: ClassVar[str] = "SGLang"
+    settings_field: ClassVar[str] = "config"
 
     def begins(self, words: list[Word]) -> int | None:
         """The index after ``sglang.launch_server``, ``launch_server.py`` or ``sglang serve``."""

@@ -9,6 +9,8 @@ from typing import ClassVar, Final
 
 from collector.domain.drafts import Measure
 
+FIGURE: Final = r"\d+(?:\.\d+)?(?:e-?\d+)?\s?%?"
+"""A number or percentage, as a part of patterns."""
 _TEMPERATURE: Final = re.compile(r"\btemperature\b\W{1,3}(\d+(?:\.\d+)?)", re.IGNORECASE)
 # The order matters: a conditional figure's note also names the earlier tokens.
 _NOTES: Final = (

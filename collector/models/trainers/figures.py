@@ -9,15 +9,14 @@ import re
 from typing import ClassVar, Final
 
 from collector.domain.drafts import Measure
-from collector.models.trainers.base import Found, Trainer, share
+from collector.models.trainers.base import FIGURE, Found, Trainer, share
 
-_FIGURE: Final = r"\d+(?:\.\d+)?(?:e-?\d+)?\s?%?"
 _NAMED: Final = re.compile(
     rf"(?P<name>[\w/. -]{{0,60}}?\b[\w/]*(?:acc|accuracy|acc_rate|agreement|top[-_ ]?1)[\w/]{{0,30}})['\"]?\s*(?:[=:]|\bis\b)\s*"
-    rf"(?P<values>\[[^\]]{{1,400}}\]|{_FIGURE}(?:\s*,\s*{_FIGURE})*)",
+    rf"(?P<values>\[[^\]]{{1,400}}\]|{FIGURE}(?:\s*,\s*{FIGURE})*)",
     re.IGNORECASE,
 )
-_BARE: Final = re.compile(rf"^\s*\[?\s*(?P<values>{_FIGURE}(?:[\s,]+{_FIGURE})*)\s*\]?\s*$")
+_BARE: Final = re.compile(rf"^\s*\[?\s*(?P<values>{FIGURE}(?:[\s,]+{FIGURE})*)\s*\]?\s*$")
 _EVALUATION: Final = re.compile(r"eval|val|test|held", re.IGNORECASE)
 
 
@@ -50,4 +49,4 @@ TRAINER: Final = PlainFigures()
 
 
 def _values(text: str) -> list[float]:
-    return [share(item) for item in re.findall(_FIGURE, text)]
+    return [share(item) for item in re.findall(FIGURE, text)]

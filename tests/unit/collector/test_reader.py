@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,7 @@ def test_any_bytes_are_read(data):
 @given(st.lists(st.integers(0, len(LOG)), max_size=6))
 def test_rows_do_not_depend_on_how_the_bytes_come(cuts):
     edges = [0, *sorted(cuts), len(LOG)]
-    pieces = [LOG[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    pieces = [LOG[start:end] for start, end in pairwise(edges)]
     whole, reading = read([LOG])
     parts, other = read(pieces)
     assert rows(parts) == rows(whole)
