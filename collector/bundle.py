@@ -155,7 +155,8 @@ def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None, *, 
     errors: list[InputError] = []
     files = _files(paths, options, errors)
     runs = _Runs()
-    for file in sorted(files, key=lambda item: item.part is Part.LOG):  # commands first: logs may need them
+    ordered = sorted(files, key=lambda file: file.part is Part.LOG)  # commands first: logs may need them
+    for file in ordered:
         reading = Reading(file.source, role=file.role.value if file.role else "", kind=file.part.value)
         try:
             _read_part(file, options, runs, reading, read or read_log)
@@ -163,6 +164,11 @@ def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None, *, 
             errors.append(error)
             reading.notes = (*reading.notes, error.what)
         readings.append(reading)
+    unnamed = [
+        reading for reading, file in zip(readings, ordered, strict=True) if file.part is Part.LOG and not reading.role
+    ]
+    if len(unnamed) == 1 and Role.SUBJECT not in runs.logs:
+        unnamed[0].role = Role.SUBJECT.value
     if options.validation_accuracy:
         runs.validation = _stated_validation(options.validation_accuracy)
     problems += [str(error) for error in errors]

@@ -13,6 +13,7 @@ from collector.formats.base import Line, Place, Sample
 DECODE: Final = b"Decode batch"
 PREFILL: Final = b"Prefill batch"
 ARGUMENTS: Final = b"server_args="
+ACCESS: Final = b"INFO:     "
 
 # managers/scheduler.py, later observability/scheduler_metrics_mixin.py and scheduler_components/metrics_reporter.py
 DECODE_ITEMS: Final = {
@@ -392,7 +393,7 @@ LINES: Final = (
     Line("shutdown-drained", b"Gracefully exiting...", kind="shutdown"),
     Line("shutdown-killed", b"kill_process_tree called", kind="shutdown"),
     # ---- understood, and not kept
-    Line("access", b"INFO:     "),
+    Line("access", ACCESS),
     Line("server-warning", b"WARNING:  "),
     Line("server-error", b"ERROR:    "),
     Line("import-skipped", b"Ignore import error when loading "),

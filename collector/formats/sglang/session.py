@@ -15,7 +15,7 @@ from collector.domain.windows import PrefillWindow, Window
 from collector.formats.base import EVENTS_OF_A_KIND, Dispatch, Life, Line, Place, ReadOptions, RunPart, Session, decode
 from collector.formats.pairs import Form, Pairs
 from collector.formats.sglang.arguments import ArgumentForm, read_arguments
-from collector.formats.sglang.lines import ARGUMENTS, DECODE, LINES, PREFILL
+from collector.formats.sglang.lines import ACCESS, ARGUMENTS, DECODE, LINES, PREFILL
 from collector.formats.sglang.messages import Message, Stage, known_messages
 from collector.formats.sglang.prefix import Head, HeadReader, without_colour, without_logger
 from collector.formats.sglang.ranks import Repeats
@@ -41,7 +41,7 @@ _BARE_NOISE: Final = (
 )
 _PROGRESS: Final = (b"%|", b"% Completed |", b"it/s]", b"s/it]")
 _ARGUMENT_STAGE_FILES: Final = (b"launch_server", b"server_args.py", b"/arg_groups/", b"cli/serve.py")
-_LAST_WORDS: Final = ("shutdown", "shutdown-drained", "shutdown-killed", "access")
+_LAST_WORDS: Final = ("shutdown", "shutdown-drained", "shutdown-killed")
 _ACCEPTED_OFFSET: Final = 1.0
 _ALGORITHMS_WITH_TWO_OWN_TOKENS: Final = ("UNO",)
 
@@ -59,6 +59,7 @@ class _Facts:
     stopping: bool = False
     own_tokens: float = _ACCEPTED_OFFSET
     last_form: Form | None = None
+    last_prefill_form: Form | None = None
     exception: Event | None = None
     prefills: dict[str, int] = field(default_factory=dict)
     decodes: Repeats[Window] = field(default_factory=Repeats[Window])
@@ -121,7 +122,10 @@ class SglangSession(Session):
             self._end_traceback()
         self._now = head.at
         message = line[head.length :]
-        if message.startswith(DECODE):
+        if message.startswith(ACCESS):  # by far the most lines
+            self.reading.understood += 1
+            self._touch(head, last_words=True)
+        elif message.startswith(DECODE):
             self._decode(position, number, head, message)
         elif message.startswith(PREFILL):
             self._prefill(position, number, head, message)
@@ -442,7 +446,9 @@ class SglangSession(Session):
         facts = self._current(head.at)
         self._touch(head, last_words=True)  # a draining server still decodes
         self._serve(facts)
-        facts.clues.add_prefill(pairs.form)
+        if pairs.form is not facts.last_prefill_form:
+            facts.last_prefill_form = pairs.form
+            facts.clues.add_prefill(pairs.form)
         values: dict[str, Any] = pairs.values
         unit = head.ranks.unit
         facts.prefills[unit] = facts.prefills.get(unit, 0) + 1
