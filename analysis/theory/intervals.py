@@ -182,10 +182,15 @@ def ewc_interval(
     deviations = (counts - pooled * weights) / weights.mean()
     terms = cosine_terms(windows, request_lifetime_windows) if nu is None else nu
     error, half = _guarded(deviations, terms, settings)
-    limited = windows < 2 * request_lifetime_windows * cosine_terms(windows)
-    if running is not None and nu is None and limited:
-        half = max(half, _request_half(pooled, windows, request_lifetime_windows, running, settings))
-    reason = _doubt(deviations, request_lifetime_windows)
+    if nu is None and windows < 2 * request_lifetime_windows * cosine_terms(windows):
+        reason = "requests outlast windows"
+        if running is not None:
+            half = max(half, _request_half(pooled, windows, request_lifetime_windows, running, settings))
+            reason += ", so the usual spread between requests is assumed"
+    elif request_lifetime_windows > 0:
+        reason = ""
+    else:
+        reason = _doubt(deviations, terms, settings)
     return Interval(pooled, max(half, settings.printed_rounding), error, EWC, windows, terms, reason)
 
 
@@ -230,12 +235,20 @@ def _request_half(pooled: float, windows: int, lifetime: float, running: float, 
     return t_quantile(math.inf, settings.confidence) * settings.request_spread_share * pooled / math.sqrt(requests)
 
 
-def _doubt(deviations: NDArray[float64], request_lifetime_windows: float) -> str:
-    """Why the interval may cover less than it says, in plain words; empty if nothing speaks for it."""
+def _doubt(deviations: NDArray[float64], terms: int, settings: Settings) -> str:
+    """Why the interval may cover less than it says where request lifetimes are unknown; empty if nothing speaks for it.
+
+    It does where windows are still alike at an eighth of the fastest cosine's period: what lasts that
+    long also lasts longer than the cosines look.
+    """
+    windows = deviations.size
+    if windows < 2 * settings.minimum_windows:
+        return f"how long requests live is not known, and {windows} windows are too few to tell"
+    lag = math.ceil(windows / (4 * terms))
     power = float((deviations**2).sum())
-    alike = float((deviations[1:] * deviations[:-1]).sum()) / power if power > 0 else 0.0
-    if request_lifetime_windows > 1 or alike > 2 / math.sqrt(deviations.size):
-        return "requests outlast windows, so the interval may cover 88 to 95%; request-level counts would settle it"
+    alike = float((deviations[lag:] * deviations[:-lag]).sum()) / power if power > 0 else 0.0
+    if alike > 2 / math.sqrt(windows):
+        return "windows resemble later ones, as where requests outlast them; the interval may cover 75 to 90%"
     return ""
 
 

@@ -105,13 +105,17 @@ def test_nothing_to_estimate_from_is_an_error_with_a_hint():
         intervals.mean_interval([])
 
 
-def test_windows_that_resemble_their_neighbours_are_called_approximate():
+def test_windows_that_resemble_later_ones_are_called_approximate():
     drifting = 0.8 + 0.3 * np.sin(np.arange(40) / 6)
     alternating = 0.8 + 0.3 * (np.arange(40) % 2)
     steps = np.full(40, 40)
-    assert "request-level counts" in intervals.ewc_interval(drifting, steps).approximate
+    assert "resemble later ones" in intervals.ewc_interval(drifting, steps).approximate
     assert intervals.ewc_interval(alternating, steps).approximate == ""
-    assert intervals.ewc_interval(alternating, steps, request_lifetime_windows=4).approximate
+    assert intervals.ewc_interval([0.8] * 40, steps).approximate == ""
+    # Known lifetimes speak for themselves; few windows cannot tell.
+    assert intervals.ewc_interval(drifting, steps, request_lifetime_windows=1).approximate == ""
+    assert intervals.ewc_interval(alternating, steps, request_lifetime_windows=8).approximate
+    assert "too few to tell" in intervals.ewc_interval(alternating[:20], steps[:20]).approximate
 
 
 def test_requests_that_outlast_windows_widen_the_interval():
