@@ -411,6 +411,12 @@ def load_stored(connection: Connection, run_id: int) -> StoredRun:
     return next(iter(_judged(connection, [_row(connection, run_id)])))
 
 
+def load_stored_runs(connection: Connection, run_ids: Sequence[int]) -> list[StoredRun]:
+    """Runs as a list shows them, the latest first; ids that do not exist are left out."""
+    query = select(RUNS).where(RUNS.c.id.in_(run_ids)).order_by(RUNS.c.listed_at.desc(), RUNS.c.id.desc())
+    return list(_judged(connection, connection.execute(query).all()))
+
+
 def _chosen(query: Select[Any], chosen: RunFilter) -> Select[Any]:
     columns = RUNS.c
     for name in ("engine", "method", "deployment", "sample"):

@@ -1,0 +1,72 @@
+"""The store that pages and API read from: lists from stored judgements, single runs from diagnoses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from collector.domain.errors import UnknownName
+from collector.domain.findings import Question, State
+from collector.storage.runs import StoredRun, list_runs
+from dashboard import names
+from dashboard.deployments import model_of
+from dashboard.diagnoses import Diagnoses
+from dashboard.store import ROW_QUANTITIES, RowFinding, RowVerdict, RunReport, RunRow
+
+_PAGE = 500
+_NOT_JUDGED = RowVerdict(State.CANNOT_TELL.value, "Not judged yet.")
+
+
+class DatabaseStore:
+    """Runs of a database (:class:`dashboard.store.RunStore`)."""
+
+    def __init__(self, diagnoses: Diagnoses) -> None:
+        self._diagnoses = diagnoses
+
+    def list_runs(self) -> Sequence[RunRow]:
+        """All runs, the latest first, as they were judged last."""
+        rows: list[RunRow] = []
+        following = None
+        with self._diagnoses.database.reading() as connection:
+            while True:
+                page = list_runs(connection, limit=_PAGE, following=following)
+                rows += map(row_of_stored, page.runs)
+                following = page.following
+                if following is None:
+                    return rows
+
+    def report(self, run_id: str) -> RunReport:
+        """One run, diagnosed."""
+        if not (run_id.isascii() and run_id.isdigit() and len(run_id) <= 18):
+            raise UnknownName(f"no run has the id {run_id!r}", hint="the list of runs shows them")
+        return self._diagnoses.of(int(run_id)).report
+
+
+def row_of_stored(run: StoredRun) -> RunRow:
+    """The row of a run; one that nobody judged yet says so."""
+    summary: Mapping[str, Any] = run.summary
+    quantities = summary.get("quantities", {})
+    return RunRow(
+        id=str(run.id),
+        engine=run.engine,
+        engine_version=None if run.engine_version is None else str(run.engine_version),
+        method=summary.get("method", run.serving.method or None),
+        target=summary.get("target", model_of(run)),
+        draft=summary.get("draft", names.model(run.serving.draft_model)),
+        source=run.source,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        headline=run.headline,
+        verdicts={
+            question.value: RowVerdict(verdict.state.value, verdict.summary)
+            if (verdict := run.verdicts.get(question))
+            else _NOT_JUDGED
+            for question in Question
+        },
+        quantities={key: quantities[key] for key in ROW_QUANTITIES if key in quantities},
+        baseline_throughput=summary.get("baseline_throughput"),
+        findings=[RowFinding(**finding) for finding in summary.get("findings", ())],
+        recent=list(summary.get("recent", ())),
+        labels=dict(run.labels),
+        sample=run.sample,
+    )

@@ -1,0 +1,120 @@
+"""Tables of settings into dataclasses: unknown keys and wrong types are errors, and no error shows a secret."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from collector.domain.errors import MalformedInput, UnknownName
+from collector.domain.findings import Severity
+from dashboard.masked import Secret, SecretUrl
+
+T = TypeVar("T")
+
+_WORDS: Final[Mapping[type, str]] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Secret: "a text",
+    SecretUrl: "an address as text",
+    Severity: "info, warning or critical",
+}
+
+
+def read_table(kind: type[T], table: Mapping[str, Any], where: str) -> T:
+    """A dataclass from a table; its fields are the keys.
+
+    Raises:
+        UnknownName: a key is none of them.
+        MalformedInput: a value has another type, or a key without default is missing.
+    """
+    refuse_unknown(table, [field.name for field in dataclasses.fields(kind)], where)  # type: ignore[arg-type]
+    hints = typing.get_type_hints(kind)
+    values = {key: read_value(hints[key], value, key, where) for key, value in table.items()}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and field.name not in values:
+            raise MalformedInput(
+                f"{field.name} is missing", where=where, hint=f"add {field.name} = {_word(hints[field.name])}"
+            )
+    return kind(**values)
+
+
+def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Every key must be a known one.
+
+    Raises:
+        UnknownName: one is not; the hint names the nearest.
+    """
+    known = list(known)
+    for key in keys:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1, 0.5)
+            hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+            raise UnknownName(f"no setting is named {key!r}", where=where, hint=hint)
+
+
+def read_value(hint: Any, value: Any, key: str, where: str) -> Any:
+    """One value as the type says.
+
+    Raises:
+        MalformedInput: it is of another type.
+    """
+    kind = _plain_type(hint)
+    converted = _convert(kind, value)
+    if converted is None:
+        raise MalformedInput(f"{key} is not {_word(hint)}", where=where, hint=f"for instance {key} = {_EXAMPLES[kind]}")
+    return converted
+
+
+def from_text(hint: Any, text: str) -> Any:
+    """A value of an environment variable as a table would hold it; what is no number or switch stays text."""
+    kind = _plain_type(hint)
+    try:
+        if kind is bool:
+            return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
+        return kind(text) if kind in (int, float) else text
+    except (KeyError, ValueError):
+        return text
+
+
+def _convert(kind: type, value: Any) -> Any:
+    """``None`` where the value does not fit."""
+    if kind in (Secret, SecretUrl):
+        return kind(value) if isinstance(value, str) and value else None
+    if kind is Severity:
+        return next((level for level in Severity if level.word == value), None)
+    if kind is float:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        return float(value) if number else None
+    fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+    return value if fits else None
+
+
+def _plain_type(hint: Any) -> type:
+    """``X`` for ``X | None``."""
+    if isinstance(hint, types.UnionType):
+        hint = next(part for part in typing.get_args(hint) if part is not type(None))
+    plain: type = hint
+    return plain
+
+
+def _word(hint: Any) -> str:
+    return _WORDS[_plain_type(hint)]
+
+
+_EXAMPLES: Final[Mapping[type, str]] = {
+    str: '"text"',
+    int: "8000",
+    float: "0.5",
+    bool: "true",
+    Secret: '"text"',
+    SecretUrl: '"https://host/path"',
+    Severity: '"warning"',
+}
