@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -42,7 +43,6 @@ _BARE_NOISE: Final = (
 _PROGRESS: Final = (b"%|", b"% Completed |", b"it/s]", b"s/it]")
 _ARGUMENT_STAGE_FILES: Final = (b"launch_server", b"server_args.py", b"/arg_groups/", b"cli/serve.py")
 _LAST_WORDS: Final = ("shutdown", "shutdown-drained", "shutdown-killed")
-_ACCEPTED_OFFSET: Final = 1.0
 _ALGORITHMS_WITH_TWO_OWN_TOKENS: Final = ("UNO",)
 
 
@@ -57,7 +57,10 @@ class _Facts:
     has_arguments: bool = False
     served: bool = False
     stopping: bool = False
-    own_tokens: float = _ACCEPTED_OFFSET
+    own_tokens: float = 1.0
+    """Tokens of a printed length that are the target's and not the draft's."""
+    counted_twice: bool = False
+    """Whether a step's own token is counted twice in printed lengths and throughput."""
     last_form: Form | None = None
     last_prefill_form: Form | None = None
     exception: Event | None = None
@@ -304,6 +307,7 @@ class SglangSession(Session):
         facts.clues.add_arguments(read.form, values)
         if values.get("enable_beta_spec") is True and values.get("speculative_algorithm"):
             facts.own_tokens = 2.0
+            facts.counted_twice = True
             self.note(
                 "0.5.3 with --enable-beta-spec prints accept len and accept rate 1 token too high; "
                 "accepted tokens are corrected, printed figures are kept as printed"
@@ -405,17 +409,19 @@ class SglangSession(Session):
         length, rate = values.get("printed_length"), values.get("printed_rate")
         throughput = values.get("generation_throughput")
         steps = facts.interval * running
-        generated = steps
+        generated: float | None = steps
         verify = accepted = None
-        if length is not None:
+        if length is not None and not math.isfinite(length):
+            generated = None  # kept as printed, and nothing is derived from it
+        elif length is not None:
             if rate is not None:
                 facts.clues.add_pair(length, rate)
             verify = steps
             accepted = (length - facts.own_tokens) * steps
             generated = length * steps
-        seconds = generated / throughput if throughput and generated and throughput > 0 else None
-        if length is not None and facts.own_tokens != _ACCEPTED_OFFSET and "enable_beta_spec" in facts.values:
-            generated -= steps  # the same tokens are counted twice in the printed throughput, so the clock holds
+        seconds = generated / throughput if generated and throughput and math.isfinite(throughput) else None
+        if generated is not None and facts.counted_twice:
+            generated -= steps  # so is the printed throughput, so the clock holds
         unit = head.ranks.unit
         return Window(
             position=position,

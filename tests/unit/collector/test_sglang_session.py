@@ -69,6 +69,14 @@ def test_nothing_running_and_no_throughput_have_no_length_in_time():
     assert run.windows[0].verify_steps == 0
 
 
+def test_what_is_no_number_stays_as_printed_and_derives_nothing():
+    (run,), _ = read(decode(length="nan", rate="nan") + decode(2, throughput="inf"))
+    first, second = run.windows
+    assert first.printed_length != first.printed_length
+    assert (first.verify_steps, first.accepted_tokens, first.generated_tokens, first.seconds) == (None,) * 4
+    assert (second.verify_steps, second.seconds, second.generation_throughput) == (80, None, float("inf"))
+
+
 @pytest.mark.parametrize(
     ("log", "launch", "steps"),
     [
