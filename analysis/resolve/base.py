@@ -161,7 +161,11 @@ class Launch:
         self.values: dict[str, Value] = {**defaults, **requested}
         self.notes: dict[str, Any] = {}
         """What one step found out for a later one, where the engine keeps it outside its flags."""
-        self.depends: dict[str, str] = {}
+        self.depends: dict[str, str] = {
+            flag: f"the shell's value of {value}"
+            for flag, value in requested.items()
+            if isinstance(value, str) and "$" in value
+        }
         self.changes: list[Change] = []
         self.ignored: list[Ignored] = []
         self.rejections: list[Rejection] = []
@@ -290,6 +294,7 @@ class Engine:
 
     Parameters:
         name: as in ``Resolution.engine``.
+        title: as people write it.
         releases: the releases whose source was read, oldest first.
         defaults: the flags of a release with their defaults.
         check_stage: the stage whose refusals come when every flag is final.
@@ -298,12 +303,14 @@ class Engine:
     def __init__(
         self,
         name: str,
+        title: str,
         *,
         releases: tuple[Release, ...],
         defaults: Callable[[Release], Mapping[str, Value]],
         check_stage: int | None = None,
     ) -> None:
         self.name = name
+        self.title = title
         self.releases = releases
         self.defaults = defaults
         self.check_stage = check_stage
@@ -326,7 +333,9 @@ class Engine:
 
         def mark(apply: Callable[[Launch], None]) -> Callable[[Launch], None]:
             covered = ReleaseRange.parse(releases)
-            self._steps.append(Step(step_id, title, when, then, says, covered, source, stage, sets, apply))
+            # Marks of one function apply from the last to the first; the steps stand as they are written.
+            place = next((i for i, known in enumerate(self._steps) if known.apply is apply), len(self._steps))
+            self._steps.insert(place, Step(step_id, title, when, then, says, covered, source, stage, sets, apply))
             return apply
 
         return mark

@@ -15,6 +15,8 @@ from analysis.resolve.sglang import (
     parallel,
     scheduling,
     start,
+    targets,
+    verification,
 )
 from analysis.resolve.sglang.engine import ENGINE
 
@@ -34,4 +36,6 @@ __all__ = [
     "parallel",
     "scheduling",
     "start",
+    "targets",
+    "verification",
 ]

@@ -76,8 +76,7 @@ def choice_crashes(launch: Launch) -> None:
 )
 def width_without_depth(launch: Launch) -> None:
     """All three or none: the engine does not guess one from another."""
-    chooses = drafts_with(launch, *EAGLE_FAMILY) and launch[STEPS] is None and not launch["speculative_adaptive"]
-    if chooses and not (launch[TOPK] is None and launch[TOKENS] is None):
+    if _chooses(launch) and not (launch[TOPK] is None and launch[TOKENS] is None):
         launch.reject("", "AssertionError")
 
 
@@ -93,8 +92,13 @@ def width_without_depth(launch: Launch) -> None:
 )
 def chosen_by_architecture(launch: Launch) -> None:
     """Unless asked, the engine chooses by the target's architecture."""
-    if drafts_with(launch, *EAGLE_FAMILY) and launch[STEPS] is None and not launch["speculative_adaptive"]:
+    if _chooses(launch):
         launch[STEPS], launch[TOPK], launch[TOKENS] = _chosen(launch)
+
+
+def _chooses(launch: Launch) -> bool:
+    adaptive = launch.since("0.5.14") and launch["speculative_adaptive"]
+    return drafts_with(launch, *EAGLE_FAMILY) and launch[STEPS] is None and not adaptive
 
 
 @step(

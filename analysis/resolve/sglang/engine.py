@@ -53,6 +53,7 @@ class Stage(IntEnum):
     DETERMINISM_LAST = auto()
     LAST = auto()
     CHECK = auto()
+    WORKER = auto()
 
 
 @cache
@@ -77,7 +78,7 @@ def defaults(release: Release) -> Mapping[str, Value]:
     return found
 
 
-ENGINE: Final = Engine("sglang", releases=READ, defaults=defaults, check_stage=Stage.CHECK)
+ENGINE: Final = Engine("sglang", "SGLang", releases=READ, defaults=defaults, check_stage=Stage.CHECK)
 step = ENGINE.step
 
 ALGORITHM: Final = "speculative_algorithm"

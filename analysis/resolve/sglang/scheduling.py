@@ -25,6 +25,8 @@ def wants_v2(launch: Launch) -> bool:
     """Whether the worker that can overlap was asked for: by flag in 0.5.3, by variable from 0.5.4."""
     if not launch.since("0.5.4"):
         return bool(launch["enable_beta_spec"])
+    if launch.notes.get("second worker"):
+        return True
     return switched_on(launch, _SPEC_V2, default=launch.since("0.5.11"))
 
 

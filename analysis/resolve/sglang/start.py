@@ -14,6 +14,51 @@ from collector.domain.versions import ReleaseRange
 
 _MODEL_FROM: Final = ("tokenizer_path", "served_model_name")
 
+_TAKEN_IN_VAIN: Final = {
+    "config": "0.5.3-",
+    "enable_piecewise_cuda_graph": "0.5.10-0.5.13",
+    "hybrid_kvcache_ratio": "0.5.8-0.5.13",
+    "prefill_round_robin_balance": "0.5.8-0.5.19",
+    "collect_tokens_histogram": "0.5.11-0.5.19",
+}
+"""Options that are no flags any more, with the releases whose parser still takes them."""
+
+_NUMBERS: Final = (
+    "speculative_num_steps",
+    "speculative_eagle_topk",
+    "speculative_num_draft_tokens",
+    "speculative_accept_threshold_single",
+    "speculative_accept_threshold_acc",
+    "speculative_dflash_block_size",
+    "speculative_dspark_block_size",
+    "speculative_draft_window_size",
+    "speculative_ngram_max_bfs_breadth",
+    "speculative_ngram_max_match_window_size",
+    "tp_size",
+    "dp_size",
+    "pp_size",
+    "ep_size",
+    "attn_dp_size",
+    "attn_cp_size",
+    "nnodes",
+    "max_running_requests",
+    "max_total_tokens",
+    "max_prefill_tokens",
+    "chunked_prefill_size",
+    "page_size",
+    "context_length",
+    "mem_fraction_static",
+    "schedule_conservativeness",
+    "cpu_offload_gb",
+    "cuda_graph_max_bs",
+    "cuda_graph_max_bs_decode",
+    "cuda_graph_max_bs_prefill",
+    "piecewise_cuda_graph_max_tokens",
+    "disaggregation_decode_extra_slots",
+    "dcp_size",
+)
+"""Flags whose value the steps count with."""
+
 
 @cache
 def _choices() -> Mapping[str, Mapping[str, str]]:
@@ -30,10 +75,34 @@ def _choices() -> Mapping[str, Mapping[str, str]]:
     stage=Stage.PARSE,
 )
 def unknown_flag(launch: Launch) -> None:
-    """The parser knows the flags of its own release only."""
+    """The parser knows the flags of its own release only, and a few that it takes and nothing reads."""
     for flag in launch.requested:
-        if not launch.has(flag):
-            launch.reject(f"unrecognized arguments: --{flag.replace('_', '-')}", "SystemExit")
+        if launch.has(flag):
+            continue
+        if launch.release in ReleaseRange.parse(_TAKEN_IN_VAIN.get(flag, "0-0")):
+            launch.ignore(flag, "the parser still takes it, and nothing reads it")
+        else:
+            launch.reject(f"unrecognized arguments: {_option(flag)}", "SystemExit")
+
+
+@step(
+    "sglang-159",
+    "Words for numbers",
+    when="a flag that counts is given a word",
+    then="refused by the parser",
+    source=ARGUMENTS,
+    stage=Stage.PARSE,
+)
+def word_for_number(launch: Launch) -> None:
+    """Steps, sizes and shares are numbers."""
+    for flag in _NUMBERS:
+        value = launch.requested.get(flag)
+        if isinstance(value, str) and "$" not in value:
+            launch.reject(f"argument {_option(flag)}: invalid value: {value!r}", "SystemExit")
+
+
+def _option(flag: str) -> str:
+    return f"--{flag.replace('_', '-')}"
 
 
 @step(
@@ -48,13 +117,12 @@ def unknown_choice(launch: Launch) -> None:
     """``choices.json`` has for each flag the values it takes, and in which releases."""
     for flag, value in launch.requested.items():
         ranges = _choices().get(flag)
-        if ranges is None or value is None:
+        if ranges is None or value is None or flag in launch.depends:
             continue
         allowed = [choice for choice, text in ranges.items() if launch.release in ReleaseRange.parse(text)]
         if allowed and value not in allowed:
-            option = f"--{flag.replace('_', '-')}"
             listed = ", ".join(map(repr, allowed))
-            launch.reject(f"argument {option}: invalid choice: {value!r} (choose from {listed})", "SystemExit")
+            launch.reject(f"argument {_option(flag)}: invalid choice: {value!r} (choose from {listed})", "SystemExit")
 
 
 @step(
