@@ -26,7 +26,8 @@ def page() -> str:
         members = [rule for rule in rules if rule.id.startswith(family)]
         lines += [f"## {title}", "", "| rule | name | severity | says |", "| --- | --- | --- | --- |"]
         lines += [
-            f"| [{rule.id}](#{rule.id.lower()}) | {rule.name} | {rule.severity.word} | {_says(rule)} |" for rule in members
+            f"| [{rule.id}](#{rule.id.lower()}) | {rule.name} | {rule.severity.word} | {_says(rule)} |"
+            for rule in members
         ]
         lines.append("")
         for rule in members:

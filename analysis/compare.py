@@ -223,14 +223,15 @@ def _capture_effect(before: RunView, after: RunView) -> Iterator[ChangeEffect]:
     configs = before.record.draft_config, after.record.draft_config
     if configs[0] is None or configs[1] is None:
         return
-    ids = declared_ids(configs[0]), declared_ids(configs[1])
+    engine = after.record.engine
+    ids = declared_ids(engine, configs[0]), declared_ids(engine, configs[1])
     if ids[0] == ids[1]:
         return
     target = after.record.target_config or before.record.target_config
     effect, why = "cannot tell", "the target's config is not known"
     if target is not None:
         sides = [
-            {reading.outputs for reading in captures(target, config, view.releases) if not reading.impossible}
+            {reading.outputs for reading in captures(engine, target, config, view.releases) if not reading.impossible}
             for view, config in ((before, configs[0]), (after, configs[1]))
         ]
         if len(sides[0]) == len(sides[1]) == 1:

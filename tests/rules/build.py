@@ -56,9 +56,14 @@ def record(given: Mapping[str, Any], source: str) -> RunRecord:
         release_range=ReleaseRange.parse(given.get("releases", "*")),
         arguments=arguments,
         launch=launch if asked else None,
-        events=[Event(e["kind"], Evidence(source, 2, e.get("text", "")), None, e.get("values", {})) for e in given.get("events", [])],
+        events=[
+            Event(e["kind"], Evidence(source, 2, e.get("text", "")), None, e.get("values", {}))
+            for e in given.get("events", [])
+        ],
         windows=list(_windows(given.get("windows"))),
-        prefills=[PrefillWindow(0, 3, START, "", given["prompts"]["new"], given["prompts"]["cached"])] if "prompts" in given else [],
+        prefills=[PrefillWindow(0, 3, START, "", given["prompts"]["new"], given["prompts"]["cached"])]
+        if "prompts" in given
+        else [],
         draft_config=ModelConfig("draft_config.json", given["draft"]) if "draft" in given else None,
         target_config=ModelConfig("target_config.json", given["target"]) if "target" in given else None,
         validation=_validation(given.get("validation")),

@@ -97,7 +97,9 @@ def test_a_crashing_rule_is_reported_and_the_others_go_on(monkeypatch: pytest.Mo
         raise ZeroDivisionError("planted")
 
     monkeypatch.setattr(DraftDepthShallow, "check", broken)
-    given = {"args": {"speculative_algorithm": "EAGLE3", "speculative_num_draft_tokens": [16, 2], "speculative_num_steps": 1}}
+    given = {
+        "args": {"speculative_algorithm": "EAGLE3", "speculative_num_draft_tokens": [16, 2], "speculative_num_steps": 1}
+    }
     diagnosis = diagnose(bundle(given))
     assert [crash.rule for crash in diagnosis.crashes] == ["FLG007"]
     assert "planted" in diagnosis.crashes[0].error

@@ -44,16 +44,16 @@ class HiddenStateCapture(Rule):
 
     def check(self, speculating: RunView, draft: ModelConfig, target: ModelConfig, case: Case) -> Outcome:
         """State the layers; add what speaks for and against each reading of the ids."""
-        layers = target.layers
+        layers, engine = target.layers, speculating.record.engine
         if not is_eagle3(draft, speculating.method) or layers is None:
             return
-        ids = declared_ids(draft)
+        ids = declared_ids(engine, draft)
         previous = case.earlier_draft
-        earlier = declared_ids(previous) if previous is not None else None
+        earlier = declared_ids(engine, previous) if previous is not None else None
         default = list(default_enters(layers))
-        readings = captures(target, draft, speculating.releases)
+        readings = captures(engine, target, draft, speculating.releases)
         possible = [reading for reading in readings if not reading.impossible]
-        doubts = _doubts(ids, earlier, default, possible, misplaced_ids(draft))
+        doubts = _doubts(ids, earlier, default, possible, misplaced_ids(engine, draft))
         served = " ".join(_sentence(reading) for reading in possible) or "How this release reads the ids is not known."
         trained = "On which layers it was trained is not stated in these files."
         yield self.finding(

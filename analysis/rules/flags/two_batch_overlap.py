@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.base import Outcome, Rule
-from analysis.capture import loses_capture_under_two_batch_overlap
+from analysis.capture.sglang import loses_capture_under_two_batch_overlap
 from analysis.view import RunView
 from collector.domain.arguments import Arguments
 from collector.domain.findings import Confidence, Finding, Question, Severity

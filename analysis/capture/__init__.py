@@ -1,0 +1,40 @@
+"""Which layers of the target feed an EAGLE-3-like draft: one module an engine, found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+from analysis.capture.base import Capture, default_enters
+from collector.domain.drafts import ModelConfig
+from collector.domain.versions import ReleaseRange
+
+__all__ = ["Capture", "captures", "declared_ids", "default_enters", "misplaced_ids"]
+
+
+def _module(engine: str) -> ModuleType | None:
+    name = engine.replace("-", "_")
+    known = name != "base" and any(module.name == name for module in pkgutil.iter_modules(__path__))
+    return importlib.import_module(f"{__name__}.{name}") if known else None
+
+
+def declared_ids(engine: str, draft: ModelConfig) -> list[int] | None:
+    """The ids under the keys that this engine reads; ``None`` where there are none."""
+    module = _module(engine)
+    ids: list[int] | None = module.declared_ids(draft) if module else None
+    return ids
+
+
+def misplaced_ids(engine: str, draft: ModelConfig) -> list[int] | None:
+    """Ids in a place that this engine does not read for capture."""
+    module = _module(engine)
+    ids: list[int] | None = module.misplaced_ids(draft) if module else None
+    return ids
+
+
+def captures(engine: str, target: ModelConfig, draft: ModelConfig, releases: ReleaseRange) -> tuple[Capture, ...]:
+    """Every reading of the draft's ids that the known releases allow, oldest first; none for an engine not known."""
+    module = _module(engine)
+    found: tuple[Capture, ...] = module.captures(target, draft, releases) if module else ()
+    return found

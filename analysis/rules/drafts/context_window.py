@@ -1,0 +1,75 @@
+"""DRF005: the draft's window is shorter than what is served."""
+
+from __future__ import annotations
+
+from analysis import words
+from analysis.base import Outcome, Rule, cannot_look
+from analysis.models import window
+from analysis.view import RunView
+from collector.domain.arguments import Arguments
+from collector.domain.drafts import ModelConfig
+from collector.domain.findings import Question, Severity
+
+CONTEXT_FLAGS = ("context_length", "max_model_len", "ctx_size", "max_seq_len")
+"""How engines call the longest context they serve."""
+
+
+class DraftContextTooShort(Rule):
+    """The draft was made for a shorter context than the server accepts.
+
+    Why it matters:
+        Beyond its window the draft sees positions it was never trained on; acceptance decays to
+        nothing while the server goes on paying for drafts.
+
+    How to fix:
+        Use a draft trained for long contexts, serve shorter ones (`--context-length`), or let
+        the draft see a sliding window where the engine can.
+
+    Example:
+        A window of 2,048 under a target that serves 131,072: length 2.3 at 2,000 tokens, 1.1 at
+        16,000.
+
+    Source:
+        sglang issue 6783; the engines do not copy the target's window to the draft.
+    """
+
+    id, name = "DRF005", "draft-context-too-short"
+    question = Question.CONFIG
+    severity = Severity.WARNING
+
+    def check(self, speculating: RunView, args: Arguments, draft: ModelConfig) -> Outcome:
+        """The draft's window against the served context, else against the target's window."""
+        own = window(draft)
+        if own is None:
+            raise cannot_look("the draft's config names no window")
+        served = next(
+            (int(value) for flag in CONTEXT_FLAGS if isinstance(value := args.value(flag), (int, float)) and value),
+            None,
+        )
+        target = speculating.record.target_config
+        limit = served or (window(target) if target is not None else None)
+        if limit is None:
+            raise cannot_look("neither the served context nor the target's window is known", "--target-config FILE")
+        if own >= limit:
+            return
+        frame = speculating.frame
+        contexts = frame["tokens_in_use"] / frame["running_requests"].where(frame["running_requests"] > 0)
+        seen = float(contexts.max()) if contexts.notna().any() else None
+        fits = seen is not None and seen <= own
+        so_far = (
+            ""
+            if seen is None
+            else f" The longest context seen is about {words.count(seen)} tokens{', which fits' if fits else ''}."
+        )
+        yield self.finding(
+            f"The draft's window is {own:,} tokens, {'the server accepts' if served else 'the target takes'} {limit:,}",
+            f"Beyond {own:,} tokens the draft works outside what it was made for.{so_far}",
+            values={"draft": own, "target": limit, "longest_context_seen": seen},
+            evidence=[next((args[flag].effective_evidence for flag in CONTEXT_FLAGS if args.value(flag)), None)],
+            fix=[
+                "Use a draft trained for long contexts, or serve no more than it takes.",
+                "SGLang 0.5.13 and later: --speculative-draft-window-size lets an EAGLE draft see a sliding window.",
+            ],
+            verify=["Send one prompt shorter and one longer than the draft's window and compare acceptance."],
+            severity=Severity.INFO if fits else Severity.WARNING,
+        )
