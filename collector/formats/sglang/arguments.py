@@ -1,27 +1,14 @@
 """The ``server_args=`` line: what SGLang says it runs with.
 
-Up to 0.5.18 it is a dataclass ``repr``, from 0.5.19 a dictionary literal. Values are Python
-reprs with strings that hold commas and brackets, nested objects, callables and ``nan``; so the
-text is scanned with an eye on quotes and brackets, and only single values are evaluated.
+Up to 0.5.18 it is a dataclass ``repr``, from 0.5.19 a dictionary literal.
 """
 
 from __future__ import annotations
 
-import ast
-import math
-import re
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-FIELDS_KEPT: Final = 4_096
-LONGEST_LITERAL: Final = 20_000
-"""Longer values stay text: evaluating them could take more memory than the whole log."""
-
-_NAME = re.compile(r"\s*([A-Za-z_]\w{0,100})=")
-_KEY = re.compile(r"""\s*(['"])([A-Za-z_]\w{0,100})\1:\s?""")
-_PLAIN = re.compile(r"""[^'"()\[\]{},]+""")
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-_OPEN, _CLOSE = "([{", ")]}"
+from collector.formats.literals import KEY, NAME, read_fields
 
 
 class ArgumentForm(StrEnum):
@@ -45,89 +32,7 @@ def read_arguments(text: str) -> ArgumentLine | None:
     A line that was cut off gives the fields before the cut.
     """
     if text.startswith("ServerArgs("):
-        return _scan(text, len("ServerArgs("), _NAME, ")", ArgumentForm.OBJECT)
+        return ArgumentLine(*read_fields(text, len("ServerArgs("), NAME, ")"), ArgumentForm.OBJECT)
     if text.startswith("{"):
-        return _scan(text, 1, _KEY, "}", ArgumentForm.DICTIONARY)
+        return ArgumentLine(*read_fields(text, 1, KEY, "}"), ArgumentForm.DICTIONARY)
     return None
-
-
-def _scan(text: str, position: int, name: re.Pattern[str], closing: str, form: ArgumentForm) -> ArgumentLine:
-    values: dict[str, Any] = {}
-    while len(values) < FIELDS_KEPT:
-        match = name.match(text, position)
-        if match is None:
-            return ArgumentLine(values, text[position : position + 1] == closing, form)
-        end = _value_end(text, match.end())
-        if end is None:
-            return ArgumentLine(values, False, form)
-        values[match[match.lastindex or 1]] = _evaluate(text[match.end() : end].strip())
-        if text[end] == closing:
-            return ArgumentLine(values, True, form)
-        position = end + 1
-    return ArgumentLine(values, False, form)
-
-
-def _value_end(text: str, position: int) -> int | None:
-    """Where a value ends: at the comma or closing bracket of its own level, ``None`` if it is cut off."""
-    depth = 0
-    object_depth = 1 if text.startswith("<", position) else 0
-    while position < len(text):
-        character = text[position]
-        if character in "'\"":
-            string = _STRING.match(text, position)
-            if string is None:
-                if object_depth:  # ``<bound method X's …>`` is no string
-                    position += 1
-                    continue
-                return None
-            position = string.end()
-        elif character in _OPEN:
-            depth += 1
-            position += 1
-        elif character in _CLOSE:
-            if depth == 0:
-                return position
-            depth -= 1
-            position += 1
-        elif character == ",":
-            if depth == 0 and (not object_depth or text[position - 1] == ">"):
-                return position
-            position += 1
-        else:
-            plain = _PLAIN.match(text, position)
-            position = plain.end() if plain is not None else position + 1
-    return None
-
-
-def _evaluate(text: str) -> Any:
-    """A value from its repr; what is no literal stays text."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if len(text) > LONGEST_LITERAL:
-        return text
-    try:
-        return _plain(ast.literal_eval(text))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return text
-
-
-_WORDS: Final[dict[str, Any]] = {
-    "None": None,
-    "True": True,
-    "False": False,
-    "nan": math.nan,
-    "inf": math.inf,
-    "-inf": -math.inf,
-}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted((_plain(item) for item in value), key=repr)
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (bytes, complex)):
-        return repr(value)
-    return value
