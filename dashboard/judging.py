@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from analysis.base import catalogue
 from analysis.diagnosis import Diagnosis
 from analysis.thresholds import Thresholds
-from collector.domain.errors import DraftscopeError, StorageError, UnknownName
+from collector.domain.errors import StorageError, UnknownName
 from collector.storage.bulk import digest_of
 from collector.storage.findings import Judgement, Transitions, save_judgement
 from collector.storage.states import bundle_state, compared_with, judged_states, run_states
@@ -138,6 +138,7 @@ class Sweep:
         self._alerting = alerting
         self._now = now
         self._seen: dict[int, str] | None = None
+        self._failed: dict[int, str] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Sweep until told to stop; what goes wrong is tried again later."""
@@ -163,8 +164,10 @@ class Sweep:
                 continue  # deleted meanwhile
             except StorageError:
                 raise
-            except DraftscopeError as error:
-                _LOG.warning("run %d could not be judged: %s", run_id, error)
+            except Exception:  # noqa: BLE001 - logged with its traceback
+                # The others go on, and this one is left alone until its data changes.
+                _LOG.exception("run %d could not be judged: a fault of draftscope", run_id)
+                self._failed[run_id] = (self._seen or {}).get(run_id, "")
                 continue
             done.append(run_id)
         return done
@@ -179,7 +182,7 @@ class Sweep:
 
         def is_waiting(run_id: int, state: str) -> bool:
             known, at = judged.get(run_id, ("", 0.0))
-            if known == judged_as(state, self._diagnoses.thresholds):
+            if known == judged_as(state, self._diagnoses.thresholds) or self._failed.get(run_id) == state:
                 return False
             return before is None or before.get(run_id) == state or (known != "" and at <= recently)
 

@@ -56,6 +56,9 @@ class Outbox:
                 except StorageError as error:
                     _LOG.warning("alerts wait for the database: %s", error)
                     pause = _PAUSE_AFTER_ERROR_SECONDS
+                except Exception:  # noqa: BLE001 - logged with its traceback
+                    _LOG.exception("alerts could not be sent: a fault of draftscope")
+                    pause = _PAUSE_AFTER_ERROR_SECONDS
                 await _wait(stop, pause)
         finally:
             await self.close()

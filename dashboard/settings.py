@@ -25,6 +25,7 @@ from dashboard.strict import from_text, read_table, refuse_unknown
 FILE_NAME: Final = "draftscope.toml"
 PREFIX: Final = "DRAFTSCOPE_"
 CONFIG_VARIABLE: Final = "DRAFTSCOPE_CONFIG"
+_DATABASE_EXAMPLE: Final = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,15 @@ class Settings:
         """Where people reach the service, without a slash at the end."""
         service = self.service
         return service.public_url.rstrip("/") or address_of(service.host, service.port)
+
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret text of the settings, passwords in addresses apart."""
+        configs = [channel.config for channel in self.channels]
+        values = [getattr(self.service, item.name) for item in fields(self.service)]
+        values += [getattr(config, item.name) for config in configs for item in fields(config)]
+        texts = [value.reveal() for value in values if isinstance(value, Secret)]
+        passwords = [urlsplit(value.reveal()).password for value in values if isinstance(value, SecretUrl)]
+        return (*texts, *(word for word in passwords if word))
 
 
 def address_of(host: str, port: int) -> str:
@@ -201,6 +211,11 @@ def _channel(entry: Mapping[str, Any], where: str) -> Channel:
 def _check(service: Service, where: str) -> None:
     if not 0 <= service.port <= 65535:
         raise MalformedInput(f"port {service.port} is no port", where=where, hint="0 to 65535; 0 takes a free one")
+    if service.database_url is not None:
+        try:
+            urlsplit(service.database_url.reveal())
+        except ValueError:
+            raise MalformedInput("database_url is no address", where=where, hint=_DATABASE_EXAMPLE) from None
     if service.public_url:
         try:
             parts = urlsplit(service.public_url)

@@ -100,6 +100,28 @@ def open_database(url: str, *, migrate: bool = False) -> Database:
     return database
 
 
+def stored_schema(url: str) -> tuple[str, str | None]:
+    """The address of a database without its password, and the revision of its schema; nothing is changed.
+
+    The revision is ``None`` where there is none yet, or no database.
+
+    Raises:
+        StorageError: as :func:`open_database`.
+    """
+    address = _address(url)
+    sqlite = address.get_backend_name() == "sqlite"
+    name = address.render_as_string(hide_password=True)
+    if sqlite and not Path(str(address.database).removeprefix("file:").partition("?")[0]).exists():
+        return name, None
+    engine = _sqlite_engine(address) if sqlite else _postgresql_engine(address)
+    try:
+        return name, schema.current(engine)
+    except SQLAlchemyError as error:
+        raise storage_error(error, address) from error
+    finally:
+        engine.dispose()
+
+
 def _bring_up_to_date(database: Database, *, migrate: bool) -> None:
     found = schema.current(database.engine)
     if found == schema.head():

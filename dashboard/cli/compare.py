@@ -34,7 +34,7 @@ def compare(
     """Say what differs between runs, whether it is more than chance, and whether changes took effect."""
     from analysis.compare import compare as compare_bundles
     from collector.bundle import BundleOptions, read_bundle
-    from dashboard.cli.diagnose import accuracies
+    from dashboard.cli.bundles import accuracies
 
     options = BundleOptions(training=training, validation_accuracy=accuracies(validation_accuracy))
     bundles = [read_bundle([path], options) for path in runs]

@@ -10,6 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from collector.domain.errors import InputError
+from dashboard.cli.bundles import (
+    Baseline,
+    DraftConfig,
+    Engine,
+    EngineVersion,
+    Launch,
+    Paths,
+    Previous,
+    TargetConfig,
+    Temperature,
+    Training,
+    ValidationAccuracy,
+    bundle_options,
+)
 from dashboard.cli.console import EXIT_FAILED, EXIT_FINDINGS, EXIT_FINE, errors, output
 
 
@@ -33,74 +47,37 @@ def register(app: typer.Typer) -> None:
     app.command()(diagnose)
 
 
-def accuracies(text: str | None) -> tuple[float, ...]:
-    """``0.747`` or ``0.8,0.7,0.6``.
-
-    Raises:
-        InputError: a part is no number between 0 and 1.
-    """
-    figures = []
-    for part in (text or "").replace(";", ",").split(","):
-        if not part.strip():
-            continue
-        try:
-            figure = float(part)
-        except ValueError:
-            raise InputError(
-                f"--validation-accuracy {text!r} is not a number", hint="for instance 0.747 or 0.80,0.71,0.66"
-            ) from None
-        if not 0 <= figure <= 1:
-            raise InputError(
-                f"--validation-accuracy {part.strip()} lies outside 0 to 1",
-                hint=f"write percent as a share: {figure / 100:g}" if 1 < figure <= 100 else "an accuracy is a share",
-            )
-        figures.append(figure)
-    return tuple(figures)
-
-
 def diagnose(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Log files, or a folder with logs and configs (a bundle); - is standard input."),
-    ] = None,
-    launch: Annotated[Path | None, typer.Option(help="How the server was started.")] = None,
-    baseline: Annotated[Path | None, typer.Option(help="Log of a run without speculation.")] = None,
-    previous: Annotated[Path | None, typer.Option(help="Log of an earlier run.")] = None,
-    draft_config: Annotated[Path | None, typer.Option(help="The draft's config.json.")] = None,
-    target_config: Annotated[Path | None, typer.Option(help="The target's config.json.")] = None,
-    training: Annotated[Path | None, typer.Option(help="What the draft's validation printed.")] = None,
-    validation_accuracy: Annotated[
-        str | None, typer.Option(help="Validation accuracy, or one a position: 0.747 or 0.80,0.71.", metavar="X[,X...]")
-    ] = None,
-    engine: Annotated[str | None, typer.Option(help="Engine, where the content does not tell.")] = None,
-    engine_version: Annotated[str | None, typer.Option(help="Release of the engine, for instance 0.5.10.")] = None,
-    temperature: Annotated[float | None, typer.Option(help="Sampling temperature of the traffic.", min=0.0)] = None,
+    paths: Paths = None,
+    launch: Launch = None,
+    baseline: Baseline = None,
+    previous: Previous = None,
+    draft_config: DraftConfig = None,
+    target_config: TargetConfig = None,
+    training: Training = None,
+    validation_accuracy: ValidationAccuracy = None,
+    engine: Engine = None,
+    engine_version: EngineVersion = None,
+    temperature: Temperature = None,
     form: Annotated[Format, typer.Option("--format", help="Form of the report.")] = Format.TEXT,
     write_to: Annotated[Path | None, typer.Option("--output", help="File to write instead of standard output.")] = None,
     fail_on: Annotated[FailOn, typer.Option(help="Severity from which the exit code is 1.")] = FailOn.WARNING,
 ) -> None:
     """Judge a run from its files: is it running as asked, are drafts accepted, does it pay."""
     from analysis.runner import diagnose as judge
-    from collector.bundle import BundleOptions, read_bundle
+    from collector.bundle import read_bundle
     from collector.domain.findings import Severity
-    from collector.domain.versions import Release
 
-    try:
-        version = Release.parse(engine_version) if engine_version else None
-    except ValueError:
-        raise InputError(
-            f"--engine-version {engine_version!r} is not a release", hint="for instance 0.5.10 or 0.5.3.post2"
-        ) from None
-    options = BundleOptions(
+    options = bundle_options(
         launch=launch,
         baseline=baseline,
         previous=previous,
         draft_config=draft_config,
         target_config=target_config,
         training=training,
-        validation_accuracy=accuracies(validation_accuracy),
+        validation_accuracy=validation_accuracy,
         engine=engine,
-        engine_version=version,
+        engine_version=engine_version,
         temperature=temperature,
     )
     bundle = read_bundle(paths or [], options)

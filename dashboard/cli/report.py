@@ -60,7 +60,7 @@ def _parts(diagnosis: Diagnosis) -> Iterable[RenderableType]:
     yield Text(diagnosis.headline, style="bold")
     yield _subject(diagnosis)
     yield ""
-    yield _verdicts(diagnosis)
+    yield verdict_table(diagnosis)
     if diagnosis.next_steps:
         yield _heading("Do next")
         yield _numbered(diagnosis.next_steps)
@@ -126,7 +126,8 @@ def _subject(diagnosis: Diagnosis) -> Text:
     return Text(" · ".join(parts), style="dim")
 
 
-def _verdicts(diagnosis: Diagnosis) -> Table:
+def verdict_table(diagnosis: Diagnosis) -> Table:
+    """The four questions with their answers."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

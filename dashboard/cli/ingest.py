@@ -1,0 +1,178 @@
+"""``draftscope ingest``: files into the database, and what is to be said about their runs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from collector.domain.errors import InputError
+from dashboard.cli.bundles import (
+    Baseline,
+    DraftConfig,
+    Engine,
+    EngineVersion,
+    Launch,
+    Paths,
+    Previous,
+    TargetConfig,
+    Temperature,
+    Training,
+    ValidationAccuracy,
+    bundle_options,
+)
+from dashboard.cli.console import errors, output
+from dashboard.cli.serve import ConfigOption
+
+if TYPE_CHECKING:
+    from collector.ingest import IngestReport, Progress
+    from collector.storage.engine import Database
+    from dashboard.diagnoses import Diagnosed
+    from dashboard.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(ingest)
+
+
+def ingest(
+    paths: Paths = None,
+    launch: Launch = None,
+    baseline: Baseline = None,
+    previous: Previous = None,
+    draft_config: DraftConfig = None,
+    target_config: TargetConfig = None,
+    training: Training = None,
+    validation_accuracy: ValidationAccuracy = None,
+    engine: Engine = None,
+    engine_version: EngineVersion = None,
+    temperature: Temperature = None,
+    deployment: Annotated[str | None, typer.Option(help="Name of the deployment the runs belong to.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Label to put on the runs; may be repeated.", metavar="NAME=TEXT")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and judge, but store nothing.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Store the runs of log files and bundles and judge them; safe to repeat and to interrupt."""
+    from collector.ingest import ingest as store
+    from dashboard.alerts import Alerting
+    from dashboard.diagnoses import Diagnoses
+    from dashboard.judging import judge_runs
+    from dashboard.settings import load_settings
+
+    if not paths:
+        raise InputError(
+            "nothing was given to read", hint="draftscope ingest PATH, for instance server.log; - is standard input"
+        )
+    options = bundle_options(
+        launch=launch,
+        baseline=baseline,
+        previous=previous,
+        draft_config=draft_config,
+        target_config=target_config,
+        training=training,
+        validation_accuracy=validation_accuracy,
+        engine=engine,
+        engine_version=engine_version,
+        temperature=temperature,
+    )
+    labels = parsed_labels(label or [])
+    settings = load_settings(config)
+    alerting = Alerting(() if dry_run else settings.channels, settings.public_url)
+    with _database(settings, dry_run=dry_run) as database:
+        with _progress() as progress:
+            report = store(database, paths, options, deployment=deployment, labels=labels, progress=progress)
+        judged = judge_runs(Diagnoses(database, settings.thresholds), report.run_ids, alerting)
+        _print(report, judged, "" if dry_run else settings.public_url)
+
+
+def parsed_labels(texts: list[str]) -> dict[str, str]:
+    """``team=search`` and the like.
+
+    Raises:
+        InputError: one has no name or no ``=``.
+    """
+    labels = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not name.strip() or not separator:
+            raise InputError(f"--label {text!r} is not NAME=TEXT", hint="for instance --label team=search")
+        labels[name.strip()] = value.strip()
+    return labels
+
+
+@contextmanager
+def _database(settings: Settings, *, dry_run: bool) -> Iterator[Database]:
+    """The configured database; for a dry run one that is gone afterwards."""
+    from collector.storage.engine import open_database
+    from dashboard.database import embedded_in, open_configured
+
+    if not dry_run:
+        with open_configured(settings.service.database_url) as database:
+            yield database
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="draftscope-") as folder,
+        open_database(embedded_in(Path(folder))) as database,
+    ):
+        yield database
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar a file on standard error, where that is a terminal."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns: tuple[Any, ...] = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = errors()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(source: str, done: int, size: int | None) -> None:
+            if source not in tasks:
+                tasks[source] = bars.add_task(source, total=size)
+            bars.update(tasks[source], completed=done, total=size)
+
+        yield show
+
+
+def _print(report: IngestReport, judged: dict[int, Diagnosed], address: str) -> None:
+    """What was read, then each run in a sentence, and with its verdicts those the files are about."""
+    from rich.text import Text
+
+    from analysis import words
+    from dashboard.cli.report import verdict_table
+
+    console = output()
+    for file in report.files:
+        reading = file.reading
+        rows = words.plural(file.windows + file.prefills, "new row")
+        news = "known already, nothing new" if file.unchanged else f"{rows}, {words.plural(len(file.run_ids), 'run')}"
+        lines = f"read {words.plural(reading.lines, 'line')}, understood {words.count(reading.understood)}"
+        console.print(f"{reading.source}: {lines}; {news}", markup=False)
+    for problem in report.problems:
+        errors().print("[bold]note:[/bold] ", end="")
+        errors().print(problem, markup=False)
+    for run_id in report.run_ids:
+        console.print()
+        found = judged.get(run_id)
+        if found is None:
+            console.print(f"run {run_id} is still being written; the service will judge it", markup=False)
+            continue
+        console.print(Text.assemble((f"run {run_id}  ", "bold"), found.diagnosis.headline))
+        if run_id in report.subjects:
+            console.print(verdict_table(found.diagnosis))
+        if address:
+            console.print(f"{address}/runs/{run_id}", markup=False, style="dim", soft_wrap=True)

@@ -1,0 +1,150 @@
+"""The service: web, API, exporter, judging and alerts in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+import uvicorn
+from fastapi import FastAPI
+
+from collector.domain.errors import RefusedError
+from collector.storage.engine import Database
+from dashboard.alerts import Alerting
+from dashboard.api.security import refuse_open_bind
+from dashboard.app import create_app
+from dashboard.database_store import DatabaseStore
+from dashboard.diagnoses import Diagnoses
+from dashboard.exporter import metrics_router
+from dashboard.judging import Sweep
+from dashboard.outbox import Outbox
+from dashboard.settings import Settings, address_of
+
+SHUTDOWN_SECONDS: Final = 5
+"""How long open requests may take to end once the service is told to stop."""
+_BACKLOG: Final = 2048
+_LISTEN_ERRORS: Final = {
+    errno.EADDRINUSE: "another program listens there",
+    errno.EACCES: "this user may not listen on that port",
+    errno.EADDRNOTAVAIL: "this machine has no such address",
+}
+
+
+class Worker(Protocol):
+    """What runs beside the web service until it is told to stop."""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until ``stop`` is set."""
+
+
+def build_app(diagnoses: Diagnoses, settings: Settings) -> FastAPI:
+    """Pages, API and exporter on one database."""
+    token = settings.service.token
+    app = create_app(DatabaseStore(diagnoses), token=token.reveal() if token else None)
+    app.include_router(metrics_router(diagnoses.database))
+    return app
+
+
+def run_service(database: Database, settings: Settings, *, announce: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; ``announce`` gets the address once it is bound.
+
+    Raises:
+        RefusedError: the place to listen on is open to others and no token is set, or it is taken.
+    """
+    service = settings.service
+    refuse_open_bind(service.host, service.token.reveal() if service.token else None)
+    diagnoses = Diagnoses(database, settings.thresholds)
+    workers: list[Worker] = [
+        Sweep(diagnoses, Alerting(settings.channels, settings.public_url)),
+        Outbox(database, settings.channels),
+    ]
+    with _listening(service.host, service.port) as listening:
+        announce(address_of(service.host, listening.getsockname()[1]))
+        asyncio.run(_serve(build_app(diagnoses, settings), listening, workers))
+
+
+async def _serve(app: FastAPI, listening: socket.socket, workers: Sequence[Worker]) -> None:
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS
+    )
+    server = uvicorn.Server(config)
+    stop = asyncio.Event()
+    with _stopped_by_signals(server):
+        async with asyncio.TaskGroup() as group:
+            for worker in workers:
+                group.create_task(worker.run(stop))
+            try:
+                await server.serve(sockets=[listening])
+            finally:
+                stop.set()
+
+
+@contextmanager
+def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """A signal is a wish to stop, not a failure.
+
+    The server has handlers of its own while it serves and afterwards raises what it got once more;
+    these here take that, and what comes before and after.
+    """
+
+    def stop(_number: int, _frame: Any) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens.
+
+    Raises:
+        RefusedError: nothing can listen there.
+    """
+    try:
+        families = {entry[0] for entry in socket.getaddrinfo(host or None, port, flags=socket.AI_PASSIVE)}
+        family = socket.AF_INET if socket.AF_INET in families else socket.AF_INET6
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise RefusedError(
+            f"cannot listen on {host}:{port}",
+            why=_LISTEN_ERRORS.get(error.errno or 0, error.strerror or str(error)),
+            where="--host, --port",
+            hint="choose another port, for instance --port 8788, or stop what uses it",
+        ) from error
+    with listening:
+        yield listening
+
+
+class MaskingFormatter(logging.Formatter):
+    """One line a record, and no secret of the settings in any of them, whoever wrote it."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as text."""
+        text = super().format(record)
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def log_to_stderr(settings: Settings) -> None:
+    """Set up logging for the process."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(MaskingFormatter(settings.secrets()))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    for name in ("uvicorn", "alembic", "httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
