@@ -81,6 +81,14 @@ class RunReport:
         value = estimate["value"] if estimate else None
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
+    @property
+    def baseline_throughput(self) -> float | None:
+        """Throughput without speculation: what the pay-off was worked out from, else the run without it."""
+        payoff = self.document["payoff"]
+        if payoff is not None:
+            return float(payoff["baseline_throughput"])
+        return self.number("generation_throughput", Role.BASELINE)
+
     def runs_with(self, argument: str) -> Any:
         """What an argument runs with as far as known: effective, else predicted, else requested, else ``UNSEEN``."""
         stated = self.subject["arguments"].get(argument, {})
@@ -160,7 +168,7 @@ def row_of(report: RunReport) -> RunRow:
             for question, verdict in report.document["verdicts"].items()
         },
         quantities={key: subject["quantities"][key] for key in ROW_QUANTITIES if key in subject["quantities"]},
-        baseline_throughput=report.number("generation_throughput", Role.BASELINE),
+        baseline_throughput=report.baseline_throughput,
         findings=[
             RowFinding(f["rule"], f["name"], f["severity"], f["scope"], f["title"]) for f in report.document["findings"]
         ],

@@ -64,7 +64,7 @@ def acceptance_length(frame: pd.DataFrame, source: str, levels: AcceptanceLevels
     ]
     seen = [*known["acceptance_length"], levels.promised, levels.break_even, levels.high]
     top = max(number for number in seen if number is not None)
-    shapes, annotations = _acceptance_levels(levels, top)
+    shapes, annotations = _acceptance_levels(levels, top, _under_label(shown["acceptance_length"]))
     layout = go.Layout(
         xaxis=time_axis(known["at"]),
         yaxis={
@@ -122,8 +122,8 @@ def throughput(frame: pd.DataFrame, source: str, own: float | None, baseline: fl
     if own is not None:
         shapes.append(level(own, "measured"))
         below = baseline is not None and baseline > own
-        beneath_label = shown["generation_throughput"].tail(max(1, len(shown) // 3))
-        clear = min(own, beneath_label.min()) if below else max(own, beneath_label.max())
+        right = _under_label(shown["generation_throughput"])
+        clear = min(own, right.min()) if below else max(own, right.max())
         annotations.append(level_label(f"this run {figures.significant(own)}", clear, "measured", below=below))
     if baseline is not None:
         shapes.append(level(baseline, "plain", "dash"))
@@ -275,7 +275,14 @@ def _sum(values: pd.Series) -> float:
     return float(values.sum(min_count=1))
 
 
-def _acceptance_levels(levels: AcceptanceLevels, top: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _under_label(values: pd.Series) -> pd.Series:
+    """The windows at the right, over which labels lie."""
+    return values.tail(max(1, len(values) // 3))
+
+
+def _acceptance_levels(
+    levels: AcceptanceLevels, top: float, right: pd.Series
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     shapes: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     if levels.low is not None and levels.high is not None:
@@ -297,7 +304,8 @@ def _acceptance_levels(levels: AcceptanceLevels, top: float) -> tuple[list[dict[
         if levels.low is not None and levels.high is not None:
             text += f" [{figures.length(levels.low)}, {figures.length(levels.high)}]"
         crowded = levels.healthy is not None and over > levels.healthy - 0.15 * (top - 1)
-        annotations.append(level_label(text, under if crowded else over, "measured", below=crowded))
+        clear = min(under, right.min()) if crowded else max(over, right.max())
+        annotations.append(level_label(text, clear, "measured", below=crowded))
     if levels.break_even is not None:
         shapes.append(level(levels.break_even, "ink", "dot"))
         annotations.append(

@@ -37,7 +37,7 @@ METHODS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """What was made of one source."""
+    """What was made of one source; the counts are "" for what is not read by lines."""
 
     source: str
     used_as: str
@@ -115,12 +115,17 @@ def _source(name: str, reading: Mapping[str, Any]) -> SourceRow:
     if reading["oversize_lines"]:
         notes.append(f"{figures.plural(reading['oversize_lines'], 'line')} longer than the cap were dropped.")
     role = KINDS.get(reading["role"], reading["role"])
+    counted = reading["lines"] > 0 or "log" in reading["kind"]
+
+    def count(key: str) -> str:
+        return figures.count(reading[key]) if counted else ""
+
     return SourceRow(
         source=name,
         used_as=", ".join(part for part in (reading["kind"], role) if part),
-        lines=figures.count(reading["lines"]),
-        understood=figures.count(reading["understood"]),
-        unread=figures.count(reading["unread"]),
+        lines=count("lines"),
+        understood=count("understood"),
+        unread=count("unread"),
         notes=tuple(notes),
         shapes=tuple(reading["unread_shapes"]),
     )

@@ -99,7 +99,7 @@ def payoff_section(report: RunReport) -> PayoffSection:
     payoff: Mapping[str, Any] | None = report.document["payoff"]
     verdict = report.document["verdicts"]["payoff"]
     frame, source = report.frame(), report.subject["source"]
-    baseline = report.number("generation_throughput", Role.BASELINE)
+    baseline = report.baseline_throughput
     own = report.number("generation_throughput")
     scale = _scale(payoff)
     return PayoffSection(
@@ -254,7 +254,7 @@ def _depth(report: RunReport, payoff: Mapping[str, Any] | None) -> Chart | None:
     rate = report.number("conditional_acceptance_rate")
     if payoff is None or rate is None or not payoff["depth"] or payoff["step_cost_ratio"] < 1:
         return None
-    if not float(payoff["depth"]).is_integer():
+    if report.number("verify_width") != payoff["depth"] + 1:  # in a tree, width and depth change together
         return None
     return speedup_by_depth(
         int(payoff["depth"]), rate, payoff["step_cost_ratio"], payoff["speedup"], payoff["baseline_throughput"]

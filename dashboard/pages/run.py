@@ -19,7 +19,8 @@ from dashboard.pages.verdicts import Tile, tiles
 from dashboard.store import RunReport
 
 _SENTENCE_END = re.compile(r"(?<=[.?])\s+")
-_STATEMENT_END = re.compile(r"(?<=[.:?])\s+")
+_STATEMENT = re.compile(r"(?P<say>[^(]*?[.:?])(?:\s+(?P<rest>.*))?")
+_RULE_AT_END = re.compile(r"(?P<text>.*?)\s*\((?P<rule>[A-Z]{3}\d{3})\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def run_page(report: RunReport) -> RunPage:
     document, subject = report.document, report.subject
     here = {finding["rule"] for finding in document["findings"]}
     started = subject["started_at"]
-    headline, rest = _parted(document["headline"], _SENTENCE_END)
+    headline, rest = _parted(document["headline"])
     return RunPage(
         id=report.id,
         title=_title(report),
@@ -145,10 +146,15 @@ def _say(document: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 
 def _step(text: str, here: set[str]) -> NextStep:
-    first, rest = _parted(text, _STATEMENT_END)
-    return NextStep(f"{first[:-1]}." if first.endswith(":") else first, linked(rest, here))
+    """``Do this: because of that. (PAY001)`` in its parts."""
+    named = _RULE_AT_END.fullmatch(text)
+    plain, rule = (named["text"], named["rule"]) if named else (text, "")
+    statement = _STATEMENT.fullmatch(plain)
+    say, rest = (statement["say"], statement["rest"] or "") if statement else (plain, "")
+    return NextStep(f"{say[:-1]}." if say.endswith(":") else say, linked(f"{rest} {rule}".strip(), here))
 
 
-def _parted(text: str, end: re.Pattern[str]) -> tuple[str, str]:
-    first, *rest = end.split(text, maxsplit=1)
+def _parted(text: str) -> tuple[str, str]:
+    """The first sentence, and what follows it."""
+    first, *rest = _SENTENCE_END.split(text, maxsplit=1)
     return first, rest[0] if rest else ""

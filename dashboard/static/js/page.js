@@ -57,7 +57,9 @@
     if (event.key === "o") document.querySelector("[data-open-all]")?.click();
     if (event.key === "[" || event.key === "]") {
       const all = [...document.querySelectorAll(".sec")];
-      const at = all.findLastIndex((section) => section.getBoundingClientRect().top < 80);
+      // From the section that has the focus: while the page still glides there its place says nothing.
+      const focused = all.indexOf(document.activeElement.closest(".sec"));
+      const at = focused >= 0 ? focused : all.findLastIndex((section) => section.getBoundingClientRect().top < 80);
       const to = all[event.key === "]" ? at + 1 : Math.max(at - 1, 0)];
       if (to) { to.scrollIntoView(); to.tabIndex = -1; to.focus({ preventScroll: true }); }
     }
