@@ -42,6 +42,7 @@ from collector.storage.sources import (
     claim_source,
     find_sources,
     forget_from,
+    ordinal_in_source,
     runs_of_source,
     save_progress,
     source_at,
@@ -131,6 +132,7 @@ def save_scrape(
     series: Iterable[SeriesSample] = (),
     *,
     address: str,
+    run_id: int | None = None,
     deployment: str | None = None,
     at: float,
 ) -> int:
@@ -138,12 +140,18 @@ def save_scrape(
 
     ``record`` says which run it is (engine, host, port, start) and holds the windows and arguments
     that were read, ``address`` names the endpoint. Where the host names no machine, a run is the
-    same as long as its start is.
+    same as long as its start is. ``run_id`` is the run where the caller knows it.
     """
     with database.transaction() as connection:
         source_id = source_at(connection, address, at=at)
-        ordinal = run_of_source(connection, source_id, record.started_at)
-        run_id = save_run(connection, record, source_id=source_id, ordinal=ordinal, deployment=deployment, at=at)
+        ordinal = (
+            run_of_source(connection, source_id, record.started_at)
+            if run_id is None
+            else ordinal_in_source(connection, source_id, run_id)
+        )
+        run_id = save_run(
+            connection, record, source_id=source_id, ordinal=ordinal, run_id=run_id, deployment=deployment, at=at
+        )
         append_series(connection, run_id, series)
     return run_id
 
@@ -254,7 +262,8 @@ class _LogWriter:
     def write(self) -> tuple[list[RunRecord], Reading]:
         """Store what is new, or nothing where the log is known to its end."""
         launch = self.options.launch
-        stated = digest_of(self.engine, str(self.options.engine_version), launch and launch.text)
+        asked = None if launch is None else (launch.text, sorted(launch.requested.items()))
+        stated = digest_of(self.engine, str(self.options.engine_version), asked)
         with self.work.database.reading() as connection:
             known = _find(connection, self.file, self.path)
             if known is not None and known.checkpoint.options == stated and _is_complete(self.file, known.checkpoint):

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     SmallInteger,
     String,
     Table,
@@ -199,16 +200,22 @@ RUN_EVENTS: Final = Table(
     UniqueConstraint("run_id", "digest"),
 )
 
+UNITS: Final = Table(
+    "units",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("name", Text, nullable=False, unique=True, comment="rank, engine or slot as the engine names it"),
+)
+
 DECODE_SAMPLES: Final = Table(
     "decode_samples",
     METADATA,
-    _reference("run_id", "runs", primary_key=True),
-    Column("at", Double, primary_key=True),
-    Column("unit", Text, primary_key=True),
-    _reference("source_id", "sources", primary_key=True),
-    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    _reference("run_id", "runs", nullable=False),
+    _reference("source_id", "sources", nullable=False),
+    Column("position", BigInteger, nullable=False),
     Column("line", BigInteger, nullable=False),
-    Column("origin", SmallInteger, nullable=False, comment="0 requests, 1 counters, 2 log"),
+    Column("at", Double, nullable=False),
+    _reference("unit_id", "units", nullable=False, on_delete="RESTRICT"),
     Column("seconds", Double),
     Column("running_requests", Double),
     Column("waiting_requests", Double),
@@ -224,20 +231,23 @@ DECODE_SAMPLES: Final = Table(
     Column("graph", Boolean),
     Column("prefills", Integer, nullable=False),
     Column("accepted_at", LargeBinary, comment="counts by position, packed (collector.storage.packing)"),
+    Column("origin", SmallInteger, nullable=False, comment="0 requests, 1 counters, 2 log"),
+    PrimaryKeyConstraint("run_id", "at", "unit_id", "source_id", "position"),
     sqlite_with_rowid=False,
 )
 
 PREFILL_SAMPLES: Final = Table(
     "prefill_samples",
     METADATA,
-    _reference("run_id", "runs", primary_key=True),
-    Column("at", Double, primary_key=True),
-    Column("unit", Text, primary_key=True),
-    _reference("source_id", "sources", primary_key=True),
-    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    _reference("run_id", "runs", nullable=False),
+    _reference("source_id", "sources", nullable=False),
+    Column("position", BigInteger, nullable=False),
     Column("line", BigInteger, nullable=False),
+    Column("at", Double, nullable=False),
+    _reference("unit_id", "units", nullable=False, on_delete="RESTRICT"),
     Column("new_tokens", Double, nullable=False),
     Column("cached_tokens", Double, nullable=False),
+    PrimaryKeyConstraint("run_id", "at", "unit_id", "source_id", "position"),
     sqlite_with_rowid=False,
 )
 

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import ne
 from typing import Any, Final
 
-from sqlalchemy import Connection, exists, func, select
+from sqlalchemy import Connection, Select, exists, func, select
 
 from collector.domain.series import SeriesSample
 from collector.domain.windows import Origin, PrefillWindow, Window
 from collector.storage.bulk import add_rows, digest_of, insert_or_keep
 from collector.storage.packing import pack_counts, unpack_counts
-from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, SERIES, SERIES_SAMPLES
+from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, SERIES, SERIES_SAMPLES, UNITS
 from collector.storage.types import storable
 
 _ORIGINS: Final = tuple(Origin)
 _ORIGIN_CODES: Final = {origin: code for code, origin in enumerate(_ORIGINS)}
-_WINDOW_COLUMNS: Final = [DECODE_SAMPLES.c[name] for name in Window._fields]
 
 
-def append_windows(connection: Connection, run_id: int, source_id: int, windows: Iterable[Window]) -> int:
+def append_windows(connection: Connection, run_id: int, source_id: int, windows: Sequence[Window]) -> int:
     """Add decode windows that are not there yet; returns how many were.
 
     A window's identity is its run, instant, unit, source and position.
     """
+    units = _unit_ids(connection, {window.unit for window in windows})
     rows = [
-        (run_id, w.at, storable(w.unit), source_id, w.position, w.line, _ORIGIN_CODES[w.origin], w.seconds,
-         w.running_requests, w.waiting_requests, w.verify_steps, w.accepted_tokens, w.drafted_tokens,
-         w.generated_tokens, w.generation_throughput, w.printed_length, w.printed_rate, w.tokens_in_use,
-         w.kv_cache_usage, w.graph, w.prefills, pack_counts(w.accepted_at))
+        (run_id, source_id, w[0], w[1], w[2], units[w[3]], *w[4:18], pack_counts(w[18]), _ORIGIN_CODES[w[19]])
         for w in windows
-    ]  # fmt: skip
+    ]
     return add_rows(connection, DECODE_SAMPLES, _with_nan(connection, rows))
 
 
-def append_prefills(connection: Connection, run_id: int, source_id: int, prefills: Iterable[PrefillWindow]) -> int:
+def append_prefills(connection: Connection, run_id: int, source_id: int, prefills: Sequence[PrefillWindow]) -> int:
     """Add prefill batches that are not there yet; returns how many were."""
-    rows = [
-        (run_id, p.at, storable(p.unit), source_id, p.position, p.line, p.new_tokens, p.cached_tokens)
-        for p in prefills
-    ]  # fmt: skip
+    units = _unit_ids(connection, {prefill.unit for prefill in prefills})
+    rows = [(run_id, source_id, p[0], p[1], p[2], units[p[3]], p[4], p[5]) for p in prefills]
     return add_rows(connection, PREFILL_SAMPLES, _with_nan(connection, rows))
 
 
@@ -48,13 +44,13 @@ def load_windows(
 ) -> Mapping[int, list[Window]]:
     """The windows of runs in the order of their sources, ``since`` and ``until`` included."""
     columns = DECODE_SAMPLES.c
-    query = select(columns.run_id, *_WINDOW_COLUMNS).where(columns.run_id.in_(run_ids))
-    query = _between(query, columns.at, since, until)
-    query = query.order_by(columns.run_id, columns.source_id, columns.position, columns.unit)
+    query = _between(select(DECODE_SAMPLES).where(columns.run_id.in_(run_ids)), columns.at, since, until)
+    units = _unit_names(connection)
     found: dict[int, list[Window]] = {run_id: [] for run_id in run_ids}
-    for run_id, *values in connection.execute(query):
-        *figures, accepted_at, origin = values
-        window = Window._make([*map(_number, figures), unpack_counts(accepted_at), _ORIGINS[origin]])
+    for row in connection.execute(_in_order(query, columns)):
+        run_id, _source, position, line, at, unit, *figures, accepted_at, origin = row
+        counts = unpack_counts(accepted_at)
+        window = Window._make([position, line, at, units[unit], *map(_number, figures), counts, _ORIGINS[origin]])
         found[run_id].append(window)
     return found
 
@@ -66,10 +62,12 @@ def has_windows(connection: Connection, run_id: int) -> bool:
 
 def load_prefills(connection: Connection, run_id: int) -> list[PrefillWindow]:
     """The prefill batches of a run in the order of their sources."""
-    columns = PREFILL_SAMPLES.c
-    query = select(*(columns[name] for name in PrefillWindow._fields)).where(columns.run_id == run_id)
-    query = query.order_by(columns.source_id, columns.position, columns.unit)
-    return [PrefillWindow._make(map(_number, row)) for row in connection.execute(query)]
+    query = _in_order(select(PREFILL_SAMPLES).where(PREFILL_SAMPLES.c.run_id == run_id), PREFILL_SAMPLES.c)
+    units = _unit_names(connection)
+    return [
+        PrefillWindow(position, line, at, units[unit], _number(new), _number(cached))
+        for _run, _source, position, line, at, unit, new, cached in connection.execute(query)
+    ]
 
 
 def mean_running_requests(connection: Connection, run_id: int) -> float | None:
@@ -112,6 +110,27 @@ def load_series(
     return [SeriesSample(row.name, row.labels, row.at, _number(row.value)) for row in connection.execute(query)]
 
 
+def _unit_ids(connection: Connection, names: Collection[str]) -> Mapping[str, int]:
+    """The ids of units by name as it was read, stored on first sight."""
+    stored = {name: storable(name) for name in names}
+    if not stored:
+        return {}
+    known = {name: unit_id for unit_id, name in _unit_names(connection).items()}
+    fresh = sorted(set(stored.values()) - known.keys())
+    if fresh:
+        connection.execute(insert_or_keep(connection, UNITS), [{"name": name} for name in fresh])
+        known = {name: unit_id for unit_id, name in _unit_names(connection).items()}
+    return {name: known[text] for name, text in stored.items()}
+
+
+def _unit_names(connection: Connection) -> Mapping[int, str]:
+    return {row.id: row.name for row in connection.execute(select(UNITS.c.id, UNITS.c.name))}
+
+
+def _in_order(query: Select[Any], columns: Any) -> Select[Any]:
+    return query.order_by(columns.run_id, columns.source_id, columns.position, columns.at, columns.unit_id)
+
+
 def _series_key(sample: SeriesSample) -> str:
     return digest_of(sample.name, sorted(sample.labels.items()))
 
@@ -129,7 +148,7 @@ def _with_nan(connection: Connection, rows: list[tuple[Any, ...]]) -> list[tuple
     if connection.dialect.name == "postgresql":
         return rows
     return [
-        tuple("nan" if value != value else value for value in row) if any(value != value for value in row) else row  # noqa: PLR0124
+        tuple("nan" if value != value else value for value in row) if any(map(ne, row, row)) else row  # noqa: PLR0124
         for row in rows
     ]
 

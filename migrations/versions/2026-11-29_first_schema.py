@@ -76,6 +76,13 @@ def upgrade() -> None:
     op.create_index(op.f("ix_sources_head_digest"), "sources", ["head_digest"], unique=False)
     op.create_index(op.f("ix_sources_path"), "sources", ["path"], unique=False)
     op.create_table(
+        "units",
+        sa.Column("id", KEY, nullable=False),
+        sa.Column("name", sa.String(), nullable=False, comment="rank, engine or slot as the engine names it"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_units")),
+        sa.UniqueConstraint("name", name=op.f("uq_units_name")),
+    )
+    op.create_table(
         "drafts",
         sa.Column("id", KEY, nullable=False),
         sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of name and config: one checkpoint"),
@@ -194,12 +201,11 @@ def upgrade() -> None:
     op.create_table(
         "decode_samples",
         sa.Column("run_id", KEY, nullable=False),
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.Column("unit", sa.String(), nullable=False),
         sa.Column("source_id", KEY, nullable=False),
-        sa.Column("position", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("position", sa.BigInteger(), nullable=False),
         sa.Column("line", sa.BigInteger(), nullable=False),
-        sa.Column("origin", sa.SmallInteger(), nullable=False, comment="0 requests, 1 counters, 2 log"),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("unit_id", KEY, nullable=False),
         sa.Column("seconds", sa.Double(), nullable=True),
         sa.Column("running_requests", sa.Double(), nullable=True),
         sa.Column("waiting_requests", sa.Double(), nullable=True),
@@ -220,13 +226,17 @@ def upgrade() -> None:
             nullable=True,
             comment="counts by position, packed (collector.storage.packing)",
         ),
+        sa.Column("origin", sa.SmallInteger(), nullable=False, comment="0 requests, 1 counters, 2 log"),
         sa.ForeignKeyConstraint(
             ["run_id"], ["runs.id"], name=op.f("fk_decode_samples_run_id_runs"), ondelete="CASCADE"
         ),
         sa.ForeignKeyConstraint(
             ["source_id"], ["sources.id"], name=op.f("fk_decode_samples_source_id_sources"), ondelete="CASCADE"
         ),
-        sa.PrimaryKeyConstraint("run_id", "at", "unit", "source_id", "position", name=op.f("pk_decode_samples")),
+        sa.ForeignKeyConstraint(
+            ["unit_id"], ["units.id"], name=op.f("fk_decode_samples_unit_id_units"), ondelete="RESTRICT"
+        ),
+        sa.PrimaryKeyConstraint("run_id", "at", "unit_id", "source_id", "position", name=op.f("pk_decode_samples")),
         sqlite_with_rowid=False,
     )
     op.create_table(
@@ -284,11 +294,11 @@ def upgrade() -> None:
     op.create_table(
         "prefill_samples",
         sa.Column("run_id", KEY, nullable=False),
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.Column("unit", sa.String(), nullable=False),
         sa.Column("source_id", KEY, nullable=False),
-        sa.Column("position", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("position", sa.BigInteger(), nullable=False),
         sa.Column("line", sa.BigInteger(), nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("unit_id", KEY, nullable=False),
         sa.Column("new_tokens", sa.Double(), nullable=False),
         sa.Column("cached_tokens", sa.Double(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -297,7 +307,10 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["source_id"], ["sources.id"], name=op.f("fk_prefill_samples_source_id_sources"), ondelete="CASCADE"
         ),
-        sa.PrimaryKeyConstraint("run_id", "at", "unit", "source_id", "position", name=op.f("pk_prefill_samples")),
+        sa.ForeignKeyConstraint(
+            ["unit_id"], ["units.id"], name=op.f("fk_prefill_samples_unit_id_units"), ondelete="RESTRICT"
+        ),
+        sa.PrimaryKeyConstraint("run_id", "at", "unit_id", "source_id", "position", name=op.f("pk_prefill_samples")),
         sqlite_with_rowid=False,
     )
     op.create_table(
@@ -466,6 +479,7 @@ def downgrade() -> None:
     op.drop_table("runs")
     op.drop_table("draft_validations")
     op.drop_table("drafts")
+    op.drop_table("units")
     op.drop_table("sources")
     op.drop_table("model_configs")
     op.drop_table("alert_channels")
