@@ -64,7 +64,6 @@ def diagnose(
     fail_on: Annotated[FailOn, typer.Option(help="Severity from which the exit code is 1.")] = FailOn.WARNING,
 ) -> None:
     """Judge a run from its files: is it running as asked, are drafts accepted, does it pay."""
-    from analysis.runner import diagnose as judge
     from collector.bundle import read_bundle
     from collector.domain.findings import Severity
 
@@ -82,7 +81,9 @@ def diagnose(
     )
     bundle = read_bundle(paths or [], options)
     for problem in bundle.problems:
-        errors().print(f"[bold]note:[/bold] {problem}")
+        errors().print(f"note: {problem}", markup=False)
+    from analysis import diagnose as judge  # pandas loads here, after unreadable input was told
+
     diagnosis = judge(bundle)
     text = _rendered(diagnosis, form, write_to)
     if text is not None:
