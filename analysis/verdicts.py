@@ -56,6 +56,14 @@ _FAMILY = {
 def _config(case: Case) -> Verdict:
     args = case.run.arguments
     if args.any_requested and (args.any_effective or case.run.resolution is not None):
+        if _layers_in_doubt(case):
+            return Verdict(
+                Question.CONFIG,
+                State.CANNOT_TELL,
+                "The flags run as asked. Whether the draft is fed the layers it was trained on cannot be told: "
+                "two configs of one draft name different ones.",
+                "the layers of the draft's training settings",
+            )
         asked = sum(argument.requested_seen for argument in args.values())
         how = (
             "seen in the engine's own argument line"
@@ -87,6 +95,12 @@ def _config(case: Case) -> Verdict:
         "Neither the launch command nor the engine's argument line was seen.",
         "--launch FILE",
     )
+
+
+def _layers_in_doubt(case: Case) -> bool:
+    """Whether the draft's configs of two runs name different layers, and nothing says which is right."""
+    named = [item.values for item in case.findings if item.rule == "DRF001"]
+    return any(values["previous_ids"] not in (None, values["draft_ids"]) for values in named)
 
 
 def _acceptance(case: Case) -> Verdict:
