@@ -61,8 +61,14 @@ class Database:
         try:
             with engine.begin() as connection:
                 yield connection
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, self._driver_error) as error:
             raise storage_error(error, self.engine.url) from error
+
+    @property
+    def _driver_error(self) -> type[Exception]:
+        """What the driver raises where we call it directly."""
+        driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        return driver_error
 
     def close(self) -> None:
         """Close all connections."""
@@ -176,6 +182,7 @@ def _sqlite_engine(address: URL) -> Engine:
     def prepare(connection: sqlite3.Connection, _: Any) -> None:
         connection.isolation_level = None  # transactions begin where we say, not before the first change
         try:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # heeded as long as there is no table yet
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
             if "readonly" not in str(error):  # a read-only file can still be read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sqlalchemy import URL
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from collector.domain.errors import StorageError
 
@@ -36,8 +36,8 @@ _POSTGRESQL: Final = (
 )
 
 
-def storage_error(error: SQLAlchemyError, url: URL) -> StorageError:
-    """The error to show for what the driver raised; the address is shown without its password."""
+def storage_error(error: Exception, url: URL) -> StorageError:
+    """The error to show for what SQLAlchemy or the driver raised; the address is shown without its password."""
     cause = str(error.orig) if isinstance(error, DBAPIError) else str(error)
     cause = " ".join(cause.split())
     where = url.render_as_string(hide_password=True)
@@ -45,7 +45,7 @@ def storage_error(error: SQLAlchemyError, url: URL) -> StorageError:
     for needle, what, hint in _SQLITE if sqlite else _POSTGRESQL:
         if needle in cause.lower():
             return StorageError(what, why=cause, where=where, hint=hint)
-    if isinstance(error, DBAPIError) and not sqlite and _unreachable(error, cause):
+    if not sqlite and _unreachable(error, cause):
         return StorageError(
             "PostgreSQL cannot be reached",
             why=cause,
@@ -55,7 +55,7 @@ def storage_error(error: SQLAlchemyError, url: URL) -> StorageError:
     return StorageError("the database refused a statement", why=cause, where=where)
 
 
-def _unreachable(error: DBAPIError, cause: str) -> bool:
-    return error.connection_invalidated or any(
-        word in cause.lower() for word in ("connection", "resolve host", "server closed", "terminating")
-    )
+def _unreachable(error: Exception, cause: str) -> bool:
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    return any(word in cause.lower() for word in ("connection", "resolve host", "server closed", "terminating"))

@@ -97,6 +97,7 @@ def save_run(
     *,
     source_id: int,
     ordinal: int = 0,
+    run_id: int | None = None,
     deployment: str | None = None,
     sample: bool = False,
     provisional: bool = False,
@@ -105,12 +106,13 @@ def save_run(
     """Store everything a record holds, or add it to the run it belongs to; returns the run's id.
 
     A run is identified by host, port and start where the host names a machine, else by its place
-    in its source (``ordinal``). What is known stays known: unseen values erase nothing, windows
-    and events that are stored already are left as they are. ``provisional`` events hold only
-    because the source ended there. ``at`` is the present instant.
+    in its source (``ordinal``), unless the caller knows it (``run_id``). What is known stays known:
+    unseen values erase nothing, windows and events that are stored already are left as they are.
+    ``provisional`` events hold only because the source ended there. ``at`` is the present instant.
     """
-    identity = run_identity(record, source_id, ordinal)
-    run_id = _find_or_add(connection, record, identity, sample=sample, at=at)
+    if run_id is None:
+        identity = run_identity(record, source_id, ordinal)
+        run_id = _find_or_add(connection, record, identity, sample=sample, at=at)
     attach_source(connection, run_id, source_id, ordinal=ordinal)
     save_arguments(connection, run_id, record.arguments)
     _save_events(connection, run_id, source_id, record.events, provisional=provisional)
@@ -125,6 +127,11 @@ def run_identity(record: RunRecord, source_id: int, ordinal: int) -> str:
     if record.host not in NOWHERE and record.started_at is not None:
         return digest_of(record.engine, record.host, record.port, f"{record.started_at:.2f}")
     return digest_of(record.engine, "source", source_id, ordinal)
+
+
+def _port(stated: int | None) -> int | None:
+    """A port that can be one; an argument line may state anything."""
+    return stated if stated is not None and 0 < stated < 1 << 16 else None
 
 
 def run_of_source(connection: Connection, source_id: int, started_at: float | None) -> int:
@@ -153,7 +160,7 @@ def _find_or_add(connection: Connection, record: RunRecord, identity: str, *, sa
         "identity": identity,
         "engine": record.engine,
         "host": record.host,
-        "port": record.port,
+        "port": _port(record.port),
         "started_at": record.started_at,
         "listed_at": listed_at,
         "source": record.source,
@@ -171,7 +178,7 @@ def _update_run(connection: Connection, run_id: int, record: RunRecord, *, deplo
     serving = Serving.of(record.engine, load_arguments(connection, run_id))
     values: dict[str, Any] = {**asdict(serving), "labels": {**row.labels, **record.labels}}
     known = {
-        "port": record.port,
+        "port": _port(record.port),
         "started_at": record.started_at,
         "temperature": record.temperature,
         "deployment": deployment,

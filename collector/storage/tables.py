@@ -196,7 +196,7 @@ RUN_EVENTS: Final = Table(
     Column("kind", Text, nullable=False),
     Column("at", Double),
     Column("figures", Json, nullable=False),
-    _reference("line_id", "source_lines", nullable=False),
+    _reference("line_id", "source_lines", nullable=False, index=True),
     UniqueConstraint("run_id", "digest"),
 )
 
@@ -341,7 +341,7 @@ FINDING_EVIDENCE: Final = Table(
     METADATA,
     _reference("finding_id", "findings", primary_key=True),
     Column("ordinal", Integer, primary_key=True, autoincrement=False),
-    _reference("line_id", "source_lines", nullable=False),
+    _reference("line_id", "source_lines", nullable=False, index=True),
 )
 
 ALERT_CHANNELS: Final = Table(

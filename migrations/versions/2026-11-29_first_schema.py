@@ -427,6 +427,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("finding_id", "ordinal", name=op.f("pk_finding_evidence")),
     )
+    op.create_index(op.f("ix_finding_evidence_line_id"), "finding_evidence", ["line_id"], unique=False)
     op.create_table(
         "run_events",
         sa.Column("id", KEY, nullable=False),
@@ -448,6 +449,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_run_events")),
         sa.UniqueConstraint("run_id", "digest", name=op.f("uq_run_events_run_id_digest")),
     )
+    op.create_index(op.f("ix_run_events_line_id"), "run_events", ["line_id"], unique=False)
     op.create_table(
         "series_samples",
         sa.Column("series_id", KEY, nullable=False),

@@ -275,11 +275,21 @@ def test_a_checkpoint_of_one_draft_is_one_draft(database: Database) -> None:
     assert (draft.config, draft.validations) == (config, (first, second))
 
 
-def test_a_failed_unit_of_work_leaves_nothing(database: Database) -> None:
+def test_a_port_that_cannot_be_one_is_left_out(database: Database) -> None:
+    with database.transaction() as connection:
+        for ordinal, port in enumerate((0, -1, 65536, 10**30)):
+            run_id = store(connection, RunRecord("sglang", "input.log", port=port), ordinal=ordinal)
+            assert load_run(connection, run_id).port is None
+
+
+@pytest.mark.parametrize("others", [1, 500])
+def test_a_failed_unit_of_work_leaves_nothing(database: Database, others: int) -> None:
     def store_one_good_and_one_bad() -> None:
         with database.transaction() as connection:
             store(connection, RunRecord("sglang", "input.log", windows=[Window(0, 1, 5.0)]))
-            store(connection, RunRecord("sglang", "input.log", windows=[Window(0, 1, None)]))  # type: ignore[arg-type]
+            bad = Window(9000, 1, None)  # type: ignore[arg-type]
+            many = [Window(position, 1, 5.0) for position in range(others)]
+            store(connection, RunRecord("sglang", "input.log", windows=[*many, bad]))
 
     with pytest.raises(StorageError, match="refused"):
         store_one_good_and_one_bad()

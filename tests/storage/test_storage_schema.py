@@ -55,6 +55,10 @@ def test_the_head_read_from_the_files_is_alembics() -> None:
 def test_sqlite_migrates_itself(sqlite_url: str) -> None:
     with open_database(sqlite_url) as database:
         assert schema.current(database.engine) == schema.head()
+        with database.reading() as connection:
+            pragmas = ("journal_mode", "auto_vacuum", "foreign_keys")
+            set_to = [connection.execute(text(f"PRAGMA {pragma}")).scalar_one() for pragma in pragmas]
+    assert set_to == ["wal", 2, 1]
     with open_database(sqlite_url) as again:
         assert schema.current(again.engine) == schema.head()
 
