@@ -19,8 +19,8 @@ import pandas as pd
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAX_POINTS: Final = 600
-"""Points of a trace: more than the pixels of a panel hold. Longer runs are thinned, extremes kept."""
+MAX_POINTS: Final = 400
+"""Points of a trace: about what the pixels of a panel can tell apart. Longer runs are thinned, extremes kept."""
 
 TOKENS: Final = (
     "ink",

@@ -62,8 +62,8 @@ def acceptance_length(frame: pd.DataFrame, source: str, levels: AcceptanceLevels
         _windows(go, shown, "acceptance_length", f"length %{{y:.2f}}{of}", source, joined=_alone(used)),
         _left_out(go, out, "acceptance_length", "length %{y:.2f}", source),
     ]
-    seen = [*known["acceptance_length"], levels.promised, levels.break_even, levels.high]
-    top = max(number for number in seen if number is not None)
+    highest = (known["acceptance_length"].max(), levels.promised, levels.break_even, levels.high)
+    top = max(float(number) for number in highest if number is not None)
     shapes, annotations = _acceptance_levels(levels, top, _under_label(shown["acceptance_length"]))
     layout = go.Layout(
         xaxis=time_axis(known["at"]),
@@ -136,7 +136,7 @@ def throughput(frame: pd.DataFrame, source: str, own: float | None, baseline: fl
                 below=own is not None and baseline <= own,
             )
         )
-    top = max([*known["generation_throughput"], own or 0.0, baseline or 0.0])
+    top = max(known["generation_throughput"].max(), own or 0.0, baseline or 0.0)
     layout = go.Layout(
         xaxis=time_axis(known["at"]),
         yaxis={
@@ -244,7 +244,7 @@ def _left_out(go: Any, rows: pd.DataFrame, column: str, label: str, source: str)
 
 def _alone(rows: pd.DataFrame) -> bool:
     """Whether all windows are of one unit, so that a line may join them."""
-    return len(set(rows["unit"])) == 1
+    return bool((rows["unit"] == rows["unit"].iloc[0]).all())
 
 
 def _places(rows: pd.DataFrame, source: str) -> list[str]:

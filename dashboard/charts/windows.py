@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from dashboard.charts.base import Chart, Key, band, colour, decimals, finish, level, numbers, records, thin
 from dashboard.charts.over_time import AcceptanceLevels
 from dashboard.pages import figures
 
+SHOWN: Final = 300
+"""Windows of each run that are drawn."""
 LANE: Final = 0.16
 """Height at which a second window of the same length is stacked on the first; less where many are."""
 TALLEST: Final = 1.2
@@ -29,9 +32,12 @@ def spread(
     """Lengths of this run's windows above those of the run before; ``None`` where either has none."""
     from plotly import graph_objects as go
 
-    rows = {"this run": _counted(frame), "the run before": _counted(earlier)}
-    if any(part.empty for part in rows.values()):
+    every = {"this run": _counted(frame), "the run before": _counted(earlier)}
+    if any(part.empty for part in every.values()):
         return None
+    rows = {name: _every_nth(part) for name, part in every.items()}
+    if any(len(rows[name]) < len(part) for name, part in every.items()):
+        sentence = f"{sentence} Of longer runs {SHOWN} windows, evenly chosen, are drawn.".strip()
     both = pd.concat([part["acceptance_length"] for part in rows.values()])
     width = max(float(both.max() - both.min()), 0.1)
     looks = (("this run", "measured", "circle", levels), ("the run before", "earlier", "circle-open", earlier_levels))
@@ -168,6 +174,13 @@ def _against(
 
 def _counted(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["counted"] & frame["acceptance_length"].notna()]
+
+
+def _every_nth(rows: pd.DataFrame) -> pd.DataFrame:
+    """At most :data:`SHOWN` rows, evenly chosen, so that the distribution stays."""
+    if len(rows) <= SHOWN:
+        return rows
+    return rows.iloc[np.linspace(0, len(rows) - 1, SHOWN).astype(int)]
 
 
 def _span(rows: pd.DataFrame) -> float:

@@ -88,12 +88,12 @@ class DataSection:
 def data_section(report: RunReport) -> DataSection:
     """Everything about the inputs that document and windows hold."""
     readings: Mapping[str, Mapping[str, Any]] = report.document["reading"]
-    left_out = _left_out(report)
+    left_out, more = _left_out(report)
     return DataSection(
         lead=_lead(readings),
         sources=tuple(_source(name, reading) for name, reading in readings.items()),
-        left_out=tuple(left_out[:SHOWN_WINDOWS]),
-        more_left_out=max(0, len(left_out) - SHOWN_WINDOWS),
+        left_out=tuple(left_out),
+        more_left_out=more,
         definitions=tuple(_definitions(report)),
         runs=tuple(_compared(run) for run in report.document["runs"]),
     )
@@ -131,13 +131,15 @@ def _source(name: str, reading: Mapping[str, Any]) -> SourceRow:
     )
 
 
-def _left_out(report: RunReport) -> list[LeftOut]:
+def _left_out(report: RunReport) -> tuple[list[LeftOut], int]:
+    """The first windows that do not count, and how many more there are."""
     frame = report.frame()
     if frame is None:
-        return []
+        return [], 0
+    out = frame[frame["left_out"] != ""]
     source = report.subject["source"]
     rows = []
-    for window in records(frame[frame["left_out"] != ""]):
+    for window in records(out.head(SHOWN_WINDOWS)):
         shown = []
         if math.isfinite(window.acceptance_length):
             shown.append(f"length {figures.length(window.acceptance_length)}")
@@ -152,7 +154,7 @@ def _left_out(report: RunReport) -> list[LeftOut]:
                 scope,
             )
         )
-    return rows
+    return rows, max(0, len(out) - SHOWN_WINDOWS)
 
 
 def _definitions(report: RunReport) -> list[tuple[str, str]]:

@@ -51,10 +51,11 @@ def test_a_long_run_is_thinned_and_says_so(frame):
         over_time.throughput(long, "input.log", 54.8, 90.0),
         over_time.running_requests(long, "input.log"),
         windows.by_context(long.assign(tokens_in_use=long["at"]), LEVELS, ""),
+        windows.spread(long, long, LEVELS, LEVELS, ""),
     ):
         for trace in chart.figure["data"]:
             assert len(trace["x"]) <= MAX_POINTS <= 2_000
-        assert len(chart.rows) <= MAX_POINTS
+        assert len(chart.rows) <= 2 * MAX_POINTS
     acceptance = over_time.acceptance_length(long, "input.log", LEVELS)
     assert {1.01, 5.5} <= set(acceptance.figure["data"][0]["y"])
     assert "Of 20,000 windows the lowest and the highest of each stretch are drawn." in acceptance.sentence

@@ -39,6 +39,31 @@ def test_answer_says_what_both_repairs_would_give(page: Page):
     assert "Both together give about 129 tok/s (×1.43)." in said
 
 
+@pytest.mark.parametrize(
+    ("step", "say", "rest"),
+    [
+        (
+            "Turn speculation off for now: 90.0 instead of 54.8 tok/s. (PAY001)",
+            "Turn speculation off for now.",
+            "90.0 instead of 54.8 tok/s. PAY001",
+        ),
+        (
+            "Check that steps use graphs (cuda graph: True). (PAY002)",
+            "Check that steps use graphs (cuda graph: True).",
+            "PAY002",
+        ),
+        ("To judge pay-off: --baseline LOG", "To judge pay-off.", "--baseline LOG"),
+        ("Ask for 15 steps; for a tree set top-k. (FLG001)", "Ask for 15 steps; for a tree set top-k.", "FLG001"),
+    ],
+)
+def test_next_step_is_a_statement_and_its_reason(client_of, kimi, step, say, rest):
+    def change(document):
+        document["next"] = [step]
+
+    page = Page(client_of(altered(kimi, change)).get("/runs/17").text)
+    assert f"Do next {say} {rest} Four verdicts" in page.said("main")
+
+
 def test_like_with_like_holds_length_and_conditional_acceptance_against_validation(page: Page):
     said = page.said("acceptance")
     assert "Acceptance length 1.80 [1.62, 1.98] 2.86 3.27" in said
