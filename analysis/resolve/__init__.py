@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from analysis.resolve.base import (
     Change,
@@ -19,6 +19,7 @@ from analysis.resolve.base import (
     Ignored,
     Launch,
     Rejection,
+    Remark,
     Resolution,
     Step,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "Change",
     "Ignored",
     "Rejection",
+    "Remark",
     "Resolution",
     "Step",
     "engine_names",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_ABSENT: Final = "no such flag"
 _PARTS: Final = frozenset({"base", "devices", "table"})
 
 
@@ -119,54 +122,68 @@ def resolve_range(
     A flag on which they differ is no prediction: it ends in ``depends``, with the values on
     both sides of the first difference.
     """
-    chosen = [release for release in known_releases(engine) if release in releases]
+    chosen = _chosen(engine, releases)
     if not chosen:
-        reason = f"no release of {engine} in this range ({releases}) was read"
-        return Resolution(engine, None, reason=reason)
+        return Resolution(engine, None, reason=f"what {engine} makes of its flags is not known")
     each = [
         resolve(engine, requested, release=release, environment=environment, draft=draft, target=target, device=device)
         for release in chosen
     ]
-    if len(each) == 1:
-        return each[0]
-    return _agreement(each)
+    return each[0] if len(each) == 1 else _agreement(each)
+
+
+def _chosen(engine: str, releases: ReleaseRange) -> list[Release]:
+    """One release as it is; of a range those that were read, else its read neighbours."""
+    known = known_releases(engine)
+    if not known:
+        return []
+    if releases.first is not None and releases.first == releases.last:
+        return [releases.first]
+    inside = [release for release in known if release in releases]
+    if inside:
+        return inside
+    before = [release for release in known if releases.first is not None and release < releases.first]
+    after = [release for release in known if releases.last is not None and release > releases.last]
+    return [*before[-1:], *after[:1]]
 
 
 def _agreement(each: list[Resolution]) -> Resolution:
     first, last = each[0], each[-1]
     effective: dict[str, Value] = {}
     depends: dict[str, str] = {}
-    flags = dict.fromkeys(flag for one in each for flag in (*one.effective, *one.depends))
-    for flag in flags:
-        unknown = next((one.depends[flag] for one in each if flag in one.depends), None)
+    for flag in dict.fromkeys(flag for one in each for flag in (*one.effective, *one.depends)):
         words = [_word(one, flag) for one in each]
+        if _ABSENT in words:
+            continue  # a flag that not every release has is nothing they agree or disagree on
         change = next((index for index in range(1, len(each)) if words[index] != words[index - 1]), None)
         if change is not None:
-            before, after = each[change - 1], each[change]
             depends[flag] = (
-                f"the release: {before.release} gives {words[change - 1]}, {after.release} gives {words[change]}"
+                f"the release: {each[change - 1].release} gives {words[change - 1]}, "
+                f"{each[change].release} gives {words[change]}"
             )
-        elif unknown is not None:
-            depends[flag] = unknown
-        elif flag in last.effective:
+        elif flag in last.depends:
+            depends[flag] = last.depends[flag]
+        else:
             effective[flag] = last.effective[flag]
     return Resolution(
         engine=last.engine,
         release=None,
         effective=effective,
-        changes=tuple(change for change in last.changes if all(_has_change(one.changes, change) for one in each)),
-        ignored=tuple(
-            item for item in last.ignored if all(item.flag in {other.flag for other in one.ignored} for one in each)
-        ),
-        rejections=tuple(
-            item
-            for item in last.rejections
-            if all(item.message in {other.message for other in one.rejections} for one in each)
-        ),
+        changes=_shared(each, "changes", lambda item: (item.flag, repr(item.before), repr(item.after))),
+        ignored=_shared(each, "ignored", lambda item: item.flag),
+        remarks=_shared(each, "remarks", lambda item: (item.flag, item.text)),
+        rejections=_shared(each, "rejections", lambda item: item.message),
         depends=depends,
         announced=tuple(line for line in first.announced if all(line in one.announced for one in each)),
         releases=tuple(one.release for one in each if one.release is not None),
+        reason=last.reason,
     )
+
+
+def _shared(each: list[Resolution], name: str, key: Callable[[Any], Hashable]) -> tuple[Any, ...]:
+    """The items of the newest release that every release has."""
+    keys = [{key(item) for item in getattr(one, name)} for one in each]
+    return tuple(item for item in getattr(each[-1], name) if all(key(item) in known for known in keys))
 
 
 def _word(resolution: Resolution, flag: str) -> str:
@@ -174,10 +191,4 @@ def _word(resolution: Resolution, flag: str) -> str:
         return repr(resolution.effective[flag])
     if flag in resolution.depends:
         return f"what depends on {resolution.depends[flag]}"
-    return "no start" if resolution.rejections else "no such flag"
-
-
-def _has_change(changes: Iterable[Change], wanted: Change) -> bool:
-    return any(
-        (change.flag, change.before, change.after) == (wanted.flag, wanted.before, wanted.after) for change in changes
-    )
+    return "no start" if resolution.rejections else _ABSENT

@@ -65,6 +65,15 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """A flag that keeps its value and does less, or something else, than it says."""
+
+    flag: str
+    text: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
 class Rejection:
     """The engine refuses to start.
 
@@ -86,7 +95,7 @@ class Resolution:
     ``effective`` has every flag whose value is known, defaults included; it is empty where the
     engine refuses before its flags are final. ``depends`` says for every other flag what its
     value hangs on. ``announced`` are the lines the engine prints, in order. ``reason`` says why
-    nothing could be predicted at all.
+    nothing, or only with caution, could be predicted.
     """
 
     engine: str
@@ -94,6 +103,7 @@ class Resolution:
     effective: Mapping[str, Value] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     ignored: tuple[Ignored, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     depends: Mapping[str, str] = field(default_factory=dict)
     announced: tuple[str, ...] = ()
@@ -117,12 +127,14 @@ class Refused(Exception):  # noqa: N818 - an outcome, not an error
 class Gpu:
     """An accelerator as far as the engines' defaults ask.
 
-    ``memory`` in MiB as the driver states it, ``capability`` the CUDA compute capability.
+    ``memory`` in MiB as the driver states it (0 where there is no GPU), ``capability`` the CUDA
+    compute capability ((0, 0) for another vendor's).
     """
 
     name: str
     memory: int
     capability: tuple[int, int]
+    vendor: str = "nvidia"
 
 
 @cache
@@ -168,6 +180,7 @@ class Launch:
         }
         self.changes: list[Change] = []
         self.ignored: list[Ignored] = []
+        self.remarks: list[Remark] = []
         self.rejections: list[Rejection] = []
         self.announced: list[str] = []
         self._step: Step | None = None
@@ -220,6 +233,10 @@ class Launch:
             raise Unsettled("the GPU, its memory and architecture (say which with --device)")
         return self._gpu
 
+    def vendor_is(self, vendor: str) -> bool:
+        """Whether the GPU is known to be of this vendor; where nobody said which it is, it is taken for NVIDIA's."""
+        return self._gpu is not None and self._gpu.vendor == vendor
+
     @property
     def target(self) -> ModelConfig:
         """The target's ``config.json``.
@@ -257,6 +274,10 @@ class Launch:
         """Note that a flag was asked for in vain."""
         if self.given(flag):
             self.ignored.append(Ignored(flag, reason, self.step))
+
+    def remark(self, flag: str, text: str) -> None:
+        """Note that a flag does something else than it says."""
+        self.remarks.append(Remark(flag, text, self.step))
 
     def ignore_variable(self, name: str, reason: str) -> None:
         """Note that an environment variable was set in vain."""
@@ -350,16 +371,25 @@ class Engine:
         return (step for step in self.steps if release in step.releases)
 
     def resolve(self, launch: Launch) -> Resolution:
-        """Run every step of the launch's release."""
+        """Run every step of the launch's release.
+
+        A release older than all that were read is predicted only where a step names it; one
+        newer than all is taken for the newest, and ``reason`` says so.
+        """
         launch.check_stage = self.check_stage
+        unread = launch.release < self.releases[0]
         refused = False
         for step in self.steps_of(launch.release):
             if refused:
                 break
+            if unread and step.releases.first is None:
+                continue
             try:
                 launch.run(step)
             except Refused:
                 refused = True
+        if unread:
+            _forget_unread(launch)
         final = not refused or launch.step.stage == self.check_stage
         hidden = launch.depends if final else launch.values
         return Resolution(
@@ -368,8 +398,29 @@ class Engine:
             effective={flag: value for flag, value in launch.values.items() if flag not in hidden},
             changes=tuple(launch.changes),
             ignored=tuple(launch.ignored),
+            remarks=tuple(launch.remarks),
             rejections=tuple(launch.rejections),
             depends=dict(launch.depends) if final else {},
             announced=tuple(launch.announced),
             releases=(launch.release,),
+            reason=self._caution(launch.release),
         )
+
+    def _caution(self, release: Release) -> str:
+        newest = ReleaseRange(None, self.releases[-1])
+        if release < self.releases[0]:
+            return f"{self.title} {release} is older than the oldest release read ({self.releases[0]})"
+        if release not in newest:
+            return f"{self.title} {release} is newer than the newest release read ({self.releases[-1]})"
+        return ""
+
+
+def _forget_unread(launch: Launch) -> None:
+    """Keep only what the steps decided: the rest of an unread release is not known."""
+    decided = {change.flag for change in launch.changes}
+    for flag in launch.requested:
+        if flag not in decided:
+            launch.depends.setdefault(flag, f"what release {launch.release} does, which was not read")
+    launch.values = {
+        flag: value for flag, value in launch.values.items() if flag in decided or flag in launch.requested
+    }

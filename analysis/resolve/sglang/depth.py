@@ -51,16 +51,45 @@ def _chosen(launch: Launch) -> tuple[int, int, int]:
 
 
 @step(
+    "sglang-14",
+    "Depth and width unasked",
+    when="EAGLE and none of steps, topk, draft tokens is set",
+    then="they become 5, 8, 64",
+    releases="0.4.1",
+    source=SPECULATION,
+    stage=Stage.DRAFT,
+    sets=(STEPS, TOPK, TOKENS),
+)
+@step(
+    "sglang-15",
+    "Depth and width unasked",
+    when="EAGLE and none of steps, topk, draft tokens is set",
+    then="they become 5, 4, 8",
+    releases="0.4.3",
+    source=SPECULATION,
+    stage=Stage.DRAFT,
+    sets=(STEPS, TOPK, TOKENS),
+)
+def early_defaults(launch: Launch) -> None:
+    """Before the choice by architecture the three were plain defaults."""
+    if drafts_with(launch, "EAGLE"):
+        deep = (5, 4, 8) if launch.since("0.4.3") else (5, 8, 64)
+        for flag, value in zip((STEPS, TOPK, TOKENS), deep, strict=True):
+            if launch[flag] is None:
+                launch[flag] = value
+
+
+@step(
     "sglang-16",
     "Nothing chosen, and a crash",
     when="EAGLE or EAGLE3 and none of steps, topk, draft tokens is set",
     then="it does not start: the engine looks for an attribute it does not have",
-    releases="0.4.4",
+    releases="0.4.4-0.4.5",
     source=SPECULATION,
     stage=Stage.DRAFT,
 )
 def choice_crashes(launch: Launch) -> None:
-    """The first release that chooses by architecture crashes doing so."""
+    """The first releases that choose by architecture crash doing so."""
     if drafts_with(launch, *EAGLE_FAMILY) and (launch[STEPS], launch[TOPK], launch[TOKENS]) == (None, None, None):
         launch.reject("'ServerArgs' object has no attribute 'decrypted_config_file'", "AttributeError")
 
@@ -85,7 +114,7 @@ def width_without_depth(launch: Launch) -> None:
     "Depth and width chosen by architecture",
     when="EAGLE, EAGLE3 or STANDALONE and steps are not set",
     then="steps, topk and draft tokens become 5, 4, 8 or 3, 1, 4, by the target's architecture",
-    releases="0.4.5-",
+    releases="0.4.6-",
     source=SPECULATION,
     stage=Stage.DRAFT,
     sets=(STEPS, TOPK, TOKENS),

@@ -54,6 +54,26 @@ def decode_without_prefixes(launch: Launch) -> None:
 
 
 @step(
+    "sglang-160",
+    "Decode ranks want balanced prefill",
+    when="disaggregation_mode is decode and dp_size above 1 without prefill_round_robin_balance",
+    then="refused",
+    releases="0.5.2-0.5.7",
+    source=_DISAGGREGATION,
+    stage=Stage.DISAGGREGATION_LAST,
+)
+def balanced_prefill(launch: Launch) -> None:
+    """The ranks must find their prefill in turn."""
+    if launch[_MODE] == "decode" and launch["dp_size"] > 1 and not launch["prefill_round_robin_balance"]:
+        launch.reject(
+            "Prefill round robin balance is required when dp size > 1. Please make sure that the prefill instance is "
+            "launched with `--load-balance-method round_robin` and `--prefill-round-robin-balance` is set for decode "
+            "server.",
+            "AssertionError",
+        )
+
+
+@step(
     "sglang-126",
     "No graphs on a prefill server",
     when="disaggregation_mode is prefill",

@@ -75,6 +75,49 @@ def running_requests(launch: Launch) -> None:
 
 
 @step(
+    "sglang-39",
+    "Running requests capped",
+    when="EAGLE and max_running_requests is not set",
+    then="it becomes 32; graphs are captured without padding",
+    says="Overlap scheduler are disabled because of using eagle speculative decoding.",
+    releases="0.4.3",
+    source=SPECULATION,
+    stage=Stage.SCHEDULING,
+    sets=("max_running_requests", OVERLAP_OFF, "disable_cuda_graph_padding"),
+)
+def early_scheduling(launch: Launch) -> None:
+    """The second release with drafts."""
+    if drafts_with(launch, "EAGLE"):
+        launch.announce()
+        if launch["max_running_requests"] is None:
+            launch["max_running_requests"] = 32
+        launch[OVERLAP_OFF] = True
+        launch["disable_cuda_graph_padding"] = True
+
+
+@step(
+    "sglang-38",
+    "Nothing else with drafts",
+    when="EAGLE",
+    then="radix cache, chunked prefill, overlap scheduler and graph padding are turned off",
+    says="The radix cache, chunked prefill, and overlap scheduler are disabled because of using eagle speculative "
+    "decoding.",
+    releases="0.4.1",
+    source=SPECULATION,
+    stage=Stage.SCHEDULING,
+    sets=("disable_radix_cache", "chunked_prefill_size", OVERLAP_OFF, "disable_cuda_graph_padding"),
+)
+def first_scheduling(launch: Launch) -> None:
+    """The first release with drafts."""
+    if drafts_with(launch, "EAGLE"):
+        launch.announce()
+        launch["disable_radix_cache"] = True
+        launch["chunked_prefill_size"] = -1
+        launch[OVERLAP_OFF] = True
+        launch["disable_cuda_graph_padding"] = True
+
+
+@step(
     "sglang-44",
     "Overlap scheduler on",
     when="EAGLE with enable_beta_spec",
@@ -289,7 +332,8 @@ def variable_removed(launch: Launch) -> None:
 )
 def overlap_on_cpu(launch: Launch) -> None:
     """Overlap needs a GPU."""
-    if drafts_with(launch, *EAGLE_FAMILY, "NGRAM") and launch["device"] == "cpu" and not launch[OVERLAP_OFF]:
+    on_cpu = launch.requested.get("device") == "cpu" or launch.vendor_is("none")
+    if drafts_with(launch, *EAGLE_FAMILY, "NGRAM") and on_cpu and not launch[OVERLAP_OFF]:
         launch.announce()
         launch[OVERLAP_OFF] = True
 

@@ -106,8 +106,8 @@ def _since(launch: Launch, table: dict[str, str]) -> bool:
 @step(
     "sglang-156",
     "Targets with ways of their own",
-    when="the release treats the target's architecture in a way that is not followed here",
-    then="what it decides depends on the architecture",
+    when="the release treats the target's architecture, or the vendor of the GPU, in a way that is not followed here",
+    then="what it decides depends on that",
     source=_MODEL,
     stage=Stage.MODEL,
     sets=(
@@ -128,6 +128,8 @@ def _since(launch: Launch, table: dict[str, str]) -> bool:
 )
 def own_ways(launch: Launch) -> None:
     """Better no prediction than a wrong one."""
+    if launch.vendor_is("amd"):
+        raise Unsettled("what SGLang does on AMD GPUs, which is not followed here")
     if _since(launch, _OWN_WAYS) or (uses_sparse_attention(launch) and launch.since("0.5.3")):
         raise Unsettled(f"what SGLang does for {architecture(launch)}, which is not followed here")
 

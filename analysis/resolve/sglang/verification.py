@@ -16,6 +16,7 @@ from analysis.resolve.sglang.engine import (
     drafts_with,
     step,
 )
+from analysis.resolve.sglang.parallel import attention_ranks, spreads_attention
 
 _REJECTION: Final = "speculative_use_rejection_sampling"
 _SINGLE: Final = "speculative_accept_threshold_single"
@@ -82,7 +83,7 @@ def surplus_depth(launch: Launch) -> None:
         return
     steps, topk, tokens = launch[STEPS], launch[TOPK], launch[TOKENS]
     if None not in (steps, topk, tokens) and topk > 1 and tokens <= steps:
-        launch.ignore(STEPS, f"{tokens} tokens are verified, so drafts beyond depth {tokens - 1} are thrown away")
+        launch.remark(STEPS, f"{tokens} tokens are verified, so drafts beyond depth {tokens - 1} are thrown away")
 
 
 @step(
@@ -132,7 +133,49 @@ def thresholds(launch: Launch) -> None:
     """A note, not a change: requests with a temperature do feel them."""
     for flag in (_SINGLE, _ACC):
         if launch.given(flag) and launch[flag] < 1:
-            launch.ignore(flag, "no effect on greedy requests (temperature 0); only sampled ones read it")
+            launch.remark(flag, "no effect on greedy requests (temperature 0); only sampled ones read it")
+
+
+@step(
+    "sglang-90",
+    "Verification by the decode kernel",
+    when="tokenspeed_mla with an algorithm and speculative_attention_mode prefill",
+    then="speculative_attention_mode becomes decode",
+    releases="0.5.23-",
+    source="srt/arg_groups/serving_hook.py",
+    stage=Stage.DEFAULTS,
+    sets=("speculative_attention_mode",),
+)
+def tokenspeed_verifies_as_decode(launch: Launch) -> None:
+    """The name lives on as what it implied."""
+    backends = (launch["attention_backend"], launch["decode_attention_backend"])
+    drafts = launch[ALGORITHM] is not None
+    if drafts and "tokenspeed_mla" in backends and launch["speculative_attention_mode"] == "prefill":
+        launch["speculative_attention_mode"] = "decode"
+
+
+@step(
+    "sglang-91",
+    "Verification over a 4-bit cache",
+    when="an nvfp4 cache on SM100 with mixed backends, an algorithm and speculative_attention_mode prefill",
+    then="speculative_attention_mode becomes decode",
+    says="SM100 mixed NVFP4 speculative decoding routes target verify to trtllm_mha; overriding "
+    "--speculative-attention-mode=prefill to decode.",
+    releases="0.5.21-",
+    source="srt/arg_groups/kv_cache_hook.py",
+    stage=Stage.PAGES,
+    sets=("speculative_attention_mode",),
+)
+def four_bit_cache(launch: Launch) -> None:
+    """The prefill backend reads a copy that a captured graph cannot refresh."""
+    if launch[ALGORITHM] is None or launch["kv_cache_dtype"] != "nvfp4" or launch.gpu.capability[0] != 10:
+        return
+    prefill = launch["prefill_attention_backend"] or launch["attention_backend"]
+    decode = launch["decode_attention_backend"] or launch["attention_backend"]
+    mixed = (prefill, decode) == ("flashinfer", "trtllm_mha")
+    if mixed and launch["speculative_attention_mode"] == "prefill":
+        launch.announce()
+        launch["speculative_attention_mode"] = "decode"
 
 
 @step(
@@ -179,3 +222,59 @@ def lora(launch: Launch) -> None:
             "LoRA is only compatible with NGRAM, EAGLE, NEXTN, EAGLE3, DFLASH, or DSPARK speculative decoding, "
             f"not {name}{promoted if name == 'FROZEN_KV_MTP' else ''}."
         )
+
+
+@step(
+    "sglang-94",
+    "Rejection sampling on AMD",
+    when="an AMD GPU, EAGLE with topk 1 and thresholds 1, no token map, no deterministic inference",
+    then="speculative_use_rejection_sampling is on: without it nothing is sampled",
+    says="ROCm needs rejection sampling for EAGLE spec-decode to sample at all; "
+    "enabling speculative_use_rejection_sampling by default.",
+    releases="0.5.21-",
+    source=SPECULATION,
+    stage=Stage.DRAFT,
+    sets=(_REJECTION,),
+)
+def rejection_sampling_on_amd(launch: Launch) -> None:
+    """The other verify kernel is not built for AMD."""
+    if not drafts_with(launch, "EAGLE") or launch[_REJECTION] or not launch.vendor_is("amd"):
+        return
+    plain = launch["speculative_token_map"] is None and not launch["enable_deterministic_inference"]
+    if plain and launch[TOPK] == 1 and launch[_SINGLE] == launch[_ACC] == 1.0:
+        launch.announce()
+        launch[_REJECTION] = True
+
+
+@step(
+    "sglang-95",
+    "Greedy verification off CUDA",
+    when="an algorithm drafts on another GPU than NVIDIA's",
+    then="drafts are verified greedily at any temperature, and the accept thresholds have no effect",
+    says="Tree speculative sampling kernel unavailable (likely AMD/HIP build). Falling back to greedy verification.",
+    releases="0.5.1-0.5.13",
+    source="srt/speculative/eagle_info.py",
+    stage=Stage.WORKER,
+)
+def greedy_off_cuda(launch: Launch) -> None:
+    """The kernel that samples is missing from those builds."""
+    if drafts_with(launch, *EAGLE_FAMILY) and launch.vendor_is("amd"):
+        launch.announce()
+        for flag in (_SINGLE, _ACC):
+            launch.ignore(flag, "drafts are verified greedily on this GPU")
+
+
+@step(
+    "sglang-42",
+    "Running requests by rank",
+    when="attention is data-parallel and max_running_requests is set",
+    then="each rank takes its share",
+    releases="0.4.4-",
+    source="srt/managers/scheduler.py",
+    stage=Stage.WORKER,
+)
+def requests_by_rank(launch: Launch) -> None:
+    """The flag counts for the whole server."""
+    running, ranks = launch["max_running_requests"], attention_ranks(launch)
+    if spreads_attention(launch) and running is not None and ranks > 1:
+        launch.remark("max_running_requests", f"{running // ranks} for each of the {ranks} ranks")
