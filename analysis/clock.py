@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from collector.domain.windows import Origin
+
 WINDOWS_NEEDED = 12
 """Neighbouring windows at one load that the check takes; instants are whole seconds, so few would not do. Count."""
 
@@ -34,7 +36,8 @@ def clock_check(frame: pd.DataFrame) -> ClockCheck | None:
     """Compare over windows whose neighbour before ran as many requests; ``None`` with fewer than needed."""
     tokens = steps = printed = 0.0
     windows = 0
-    for _, rows in frame[frame["printed_length"].notna()].groupby("unit", sort=False):
+    printed_lines = frame[frame["printed_length"].notna() & (frame["origin"] == Origin.LOG)]
+    for _, rows in printed_lines.groupby("unit", sort=False):
         running = rows["running_requests"].to_numpy(dtype=float)
         elapsed = np.diff(rows["at"].to_numpy(dtype=float))
         alike = (running[1:] == running[:-1]) & rows["counted"].to_numpy(dtype=bool)[1:] & (running[1:] > 0)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.drafting import Drafting
+from analysis.frame import SCRAPED
 from analysis.theory.chain import implied_rate
 from analysis.theory.intervals import CONSERVATIVE, Interval, mean_interval, request_interval, window_interval
 from analysis.theory.positions import conditional_from_prefix
@@ -19,7 +20,9 @@ from collector.domain.errors import ImpossibleFigure
 from collector.domain.quantities import Estimate
 from collector.domain.windows import Origin, PrefillWindow
 
-_BEST_FIRST = (Origin.REQUESTS, Origin.COUNTERS, Origin.LOG)
+_BEST_FIRST = tuple(Origin)
+_LOAD_BEST_FIRST = (SCRAPED, frozenset({Origin.LOG}), frozenset({Origin.REQUESTS}))
+"""Throughput of scraped windows is counted, whatever told their acceptance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +203,11 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     timed = frame[frame["generation_throughput"].gt(0)]
     if timed.empty:
         return {}
-    origin = next(
-        origin for origin in (Origin.COUNTERS, Origin.LOG, Origin.REQUESTS) if (timed["origin"] == origin).any()
-    )
+    timed = next(rows for origins in _LOAD_BEST_FIRST if not (rows := timed[timed["origin"].isin(origins)]).empty)
     rate = variance = running = waiting = 0.0
     windows = 0
     steady_rows: list[pd.DataFrame] = []
-    for _, rows in timed[timed["origin"] == origin].groupby("unit", sort=False):
+    for _, rows in timed.groupby("unit", sort=False):
         steady = _steady(rows)
         windows = max(windows, len(steady))
         mean, half = _throughput(steady)

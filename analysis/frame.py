@@ -22,6 +22,10 @@ PREFILL: Final = "prefill inside its clock"
 BATCH: Final = "the number of running requests changed by more than a fifth"
 GRAPHLESS: Final = "decoded without a captured graph"
 NOTHING_RUNNING: Final = "nothing was running"
+SINCE_START: Final = "all since the start of the process in one window; the later ones tell how it is now"
+
+SCRAPED: Final = frozenset({Origin.COUNTERS, Origin.GAUGES})
+"""Origins of windows between two scrapes."""
 
 COUNTED_BY_ENGINE: Final = frozenset({"vllm", "llamacpp", "tensorrt-llm"})
 """Engines that print counts: every count is kept for acceptance."""
@@ -114,8 +118,29 @@ def _select(
         jumped = np.zeros(size, dtype=bool)
         jumped[index[1:]] = change > thresholds.steady_batch_change
         leave_out(jumped, BATCH, everywhere=False)
-    leave_out(prefills > 0, PREFILL, everywhere=False)
+    scraped = frame["origin"].isin(SCRAPED).to_numpy()
+    leave_out(~scraped & (prefills > 0), PREFILL, everywhere=False)
+    leave_out(_partly_idle(frame, scraped, thresholds), IDLE, everywhere=False)
+    counted_steps = (frame["origin"] == Origin.COUNTERS).to_numpy() & frame["verify_steps"].gt(0).to_numpy()
+    whole_life = counted_steps & np.isnan(seconds)
+    if (counted_steps & ~whole_life).sum() >= thresholds.few_windows * max(1, frame["unit"].nunique()):
+        leave_out(whole_life, SINCE_START, everywhere=True)
     return counted, steady, reasons
+
+
+def _partly_idle(frame: pd.DataFrame, scraped: np.ndarray, thresholds: Thresholds) -> np.ndarray:
+    """Scraped windows with a pause inside: a step seems to take far longer than it usually does. Shape (n,), bool.
+
+    Scrapes come at our times, not after so many steps, so their length says nothing; and at usual
+    intervals prompts lie in each of them.
+    """
+    length = frame["acceptance_length"].fillna(frame["printed_length"]).fillna(1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = (frame["seconds"] * frame["running_requests"] * length / frame["generated_tokens"]).to_numpy(dtype=float)
+    known: np.ndarray = scraped & np.isfinite(step) & (step > 0)
+    if known.any():
+        known &= step > thresholds.idle_factor * np.median(step[known])
+    return known
 
 
 def _blocks(units: pd.Series) -> np.ndarray:

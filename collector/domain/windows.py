@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 
 class Origin(StrEnum):
-    """Where a window's figures come from, best first."""
+    """Where a window's acceptance comes from, best first. Figures of two origins are never added up."""
 
     REQUESTS = "requests"
     COUNTERS = "counters"
     LOG = "log"
+    GAUGES = "gauges"
+    """A sample: the stretch that a gauge happened to describe when it was looked at."""
 
 
 class Window(NamedTuple):
@@ -25,7 +27,7 @@ class Window(NamedTuple):
         line: line number in the source, 1-based; 0 where the source has no lines.
         at: end of the window, seconds since 1970.
         unit: the unit as the engine names it (``DP0 TP0``, ``engine 4``, ``slot 1``); "" if it is alone.
-        seconds: the window's length by the engine's own clock.
+        seconds: the window's length by the engine's own clock; ``None`` with counters: since the start of the process.
         running_requests, waiting_requests: requests decoding and queued.
         verify_steps: steps times requests (theory section 1.1).
         accepted_tokens, drafted_tokens: draft tokens accepted and proposed.

@@ -111,6 +111,12 @@ def runs_of_source(connection: Connection, source_id: int) -> list[tuple[int, in
     return [(row.ordinal, row.run_id) for row in connection.execute(query)]
 
 
+def ordinal_in_source(connection: Connection, source_id: int, run_id: int) -> int:
+    """The place of a run in a source that tells of it, else the next one there."""
+    known = runs_of_source(connection, source_id)
+    return next((ordinal for ordinal, other in known if other == run_id), known[-1][0] + 1 if known else 0)
+
+
 def sources_of_run(connection: Connection, run_id: int) -> list[StoredSource]:
     """The sources that tell of a run."""
     of_run = select(RUN_SOURCES.c.source_id).where(RUN_SOURCES.c.run_id == run_id)

@@ -1,0 +1,175 @@
+"""SGLang's samples as states of units, and its information endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from collector.domain.arguments import Arguments
+from collector.metrics.base import EngineInfo, EngineMetrics, EngineState, Interval, UnitState, series_key
+from collector.metrics.exposition import Sample
+from collector.metrics.sglang import names
+from collector.metrics.sglang.acceptance import LARGEST_WIDTH, Definition, counts_since_start, interval_of
+from collector.metrics.sglang.server import read_server_info
+from collector.metrics.sglang.windows import interval
+
+
+class SglangMetrics(EngineMetrics):
+    """``/metrics`` and ``/server_info`` of SGLang, one unit a data-parallel rank."""
+
+    engine: ClassVar[str] = "sglang"
+    title: ClassVar[str] = "SGLang"
+    prefixes: ClassVar[tuple[str, ...]] = (names.PREFIX, names.SANITISED)
+    sample_names: ClassVar[frozenset[str]] = names.WANTED
+    info_paths: ClassVar[tuple[str, ...]] = ("/server_info", "/get_server_info")  # the first from 0.5.6 on
+    metrics_hint: ClassVar[str] = "start the server with --enable-metrics"
+    life_argument: ClassVar[str] = "random_seed"  # drawn at each start, unless it was asked for
+
+    def info(self, document: Mapping[str, object], source: str) -> EngineInfo:
+        """Read ``/server_info``."""
+        return read_server_info(document, source)
+
+    def needs_info(self, state: EngineState, info: EngineInfo) -> bool:
+        """The server counts verify steps itself from 0.5.13 on, for all ranks together; else its mean length is needed."""
+        counted = len(state.units) == 1 and any(sample.name == names.VERIFIED for sample in state.samples)
+        return bool(info.arguments.value("speculative_algorithm")) and not counted
+
+    def state(self, samples: Iterable[Sample], info: EngineInfo, at: float) -> EngineState:
+        """One state a data-parallel rank, of the lowest tensor rank that reports for it."""
+        plain = [
+            sample._replace(name=sample.name.replace(names.SANITISED, names.PREFIX, 1))
+            if sample.name.startswith(names.SANITISED)
+            else sample
+            for sample in samples
+        ]
+        server: list[Sample] = []
+        ranked: dict[str, list[tuple[tuple[int, int], Sample]]] = {}
+        for sample in plain:
+            if "tp_rank" in sample.labels or sample.name in names.GAUGES:
+                ranks = _number(sample, "pp_rank"), _number(sample, "tp_rank")
+                ranked.setdefault(sample.labels.get("dp_rank", ""), []).append((ranks, sample))
+            else:
+                server.append(sample)
+        kept = {int(sample.labels["dp_rank"]): sample.value for sample in plain if sample.name == names.MEAN_LENGTH}
+        means = kept or info.mean_lengths
+        if not kept:
+            plain += [Sample(names.MEAN_LENGTH, {"dp_rank": str(rank)}, mean) for rank, mean in means.items()]
+        definition = Definition.of(info.arguments)
+        units: dict[str, UnitState] = {}
+        for rank in sorted(ranked, key=lambda text: (len(text), text)):
+            lowest = min(ranks for ranks, _ in ranked[rank])
+            own = [sample for ranks, sample in ranked[rank] if ranks == lowest]
+            unit = _unit_state(own)
+            if len(ranked) == 1:
+                unit = _with_server(unit, server, definition)
+            mean = means.get(int(rank) if rank.isdigit() else 0)
+            units[_unit_name(rank, lowest, info)] = _with_mean(unit, mean, info.arguments)
+        return EngineState(
+            at=at,
+            units=units,
+            samples=tuple(plain),
+            counters={series_key(sample): sample.value for sample in plain if sample.name in names.COUNTERS},
+            started_at=next((sample.value for sample in plain if sample.name == names.PROCESS_START), None),
+            processes=frozenset(sample.labels["pid"] for sample in plain if "pid" in sample.labels),
+        )
+
+    def interval(self, before: EngineState | None, after: EngineState, info: EngineInfo) -> Interval:
+        """Windows and prefills of every unit."""
+        return interval(before, after, info.arguments)
+
+
+def _unit_state(samples: list[Sample]) -> UnitState:
+    """What a scheduler itself says."""
+
+    def total(name: str, mode: str = "") -> float | None:
+        values = [s.value for s in samples if s.name == name and s.labels.get("mode", "").startswith(mode)]
+        return sum(values) if values else None
+
+    def gauge(name: str) -> float | None:
+        """A gauge; of several series the one for all priorities, else their sum."""
+        found = [sample for sample in samples if sample.name == name]
+        whole = [sample.value for sample in found if not sample.labels.get("priority")]
+        if whole:
+            return whole[0]
+        return sum(sample.value for sample in found) if found else None
+
+    length = gauge(names.LENGTH)
+    return UnitState(
+        generated_tokens=total(names.DECODED, "decode"),
+        target_passes=total(names.PASSES, "decode"),
+        graphless_passes=total(names.PASSES, "decode_none"),
+        prompts=total(names.DEQUEUED),
+        computed_tokens=total(names.DECODED, "prefill_compute"),
+        cached_tokens=total(names.DECODED, "prefill_cache"),
+        running_requests=gauge(names.RUNNING),
+        waiting_requests=gauge(names.WAITING),
+        tokens_in_use=gauge(names.TOKENS_IN_USE),
+        kv_cache_usage=gauge(names.CACHE_USAGE),
+        generation_throughput=gauge(names.THROUGHPUT),
+        printed_length=None if length == 0 else length,  # 0 until something was verified
+        printed_rate=None if length == 0 else gauge(names.RATE),
+    )
+
+
+def _with_server(unit: UnitState, server: list[Sample], definition: Definition) -> UnitState:
+    """The only scheduler, with what the server counts for all."""
+
+    def total(name: str) -> float | None:
+        values = [sample for sample in server if sample.name == name]
+        whole = [sample.value for sample in values if sample.labels.get("cache_source") == "total"]
+        return sum(whole or [sample.value for sample in values]) if values else None
+
+    # The first token of a request comes from its prefill; the others from decode steps.
+    generated, finished, verified = total(names.GENERATED), total(names.FINISHED), total(names.VERIFIED)
+    decoded = None if generated is None or finished is None else generated - finished
+    changes: dict[str, Any] = {}
+    if unit.generated_tokens is None:
+        changes["generated_tokens"] = decoded
+    if unit.prompts is None:
+        changes["prompts"] = finished
+    prompt_tokens = total(names.PROMPT_TOKENS)
+    if unit.computed_tokens is None and prompt_tokens is not None:
+        cached = total(names.CACHED_TOKENS) or 0.0
+        changes |= {"computed_tokens": prompt_tokens - cached, "cached_tokens": cached}
+    if verified is not None and decoded is not None:
+        changes |= {"verify_steps": verified, "accepted_tokens": decoded - definition.own * verified}
+    return unit._replace(**changes)
+
+
+def _with_mean(unit: UnitState, mean: float | None, arguments: Arguments) -> UnitState:
+    """A unit whose steps the server does not count, with the counts that its mean length gives back."""
+    if unit.verify_steps is not None or not arguments.value("speculative_algorithm"):
+        return unit
+    if mean is None:
+        # Stated from the first decode line on, like the gauge: without either there are no steps yet.
+        none_yet = unit.printed_length is None
+        return unit._replace(verify_steps=0.0, accepted_tokens=0.0) if none_yet else unit
+    if unit.generated_tokens is None:
+        return unit
+    batch = unit.running_requests or 0.0
+    if unit.target_passes:
+        batch = max(batch, unit.generated_tokens / unit.target_passes)
+    width = arguments.value("speculative_num_draft_tokens") or LARGEST_WIDTH
+    unseen = int(interval_of(arguments) * max(batch, 1.0) * width)
+    # Without passes the tokens are those of finished requests: those in the cache are still to come.
+    late = unseen + int(unit.tokens_in_use or 0) if unit.target_passes is None else 0
+    counts = counts_since_start(mean, unit.generated_tokens, Definition.of(arguments), below=unseen, above=late)
+    if counts is None:
+        return unit
+    return unit._replace(verify_steps=counts.verify_steps, accepted_tokens=counts.accepted_tokens, mean_length=mean)
+
+
+def _unit_name(rank: str, lowest: tuple[int, int], info: EngineInfo) -> str:
+    """The unit as the log tags it: each rank only where its size is above 1."""
+    pipeline, tensor = lowest
+    tags = [f"DP{rank}"] if rank else []
+    if (info.arguments.value("pp_size") or 1) > 1:
+        tags.append(f"PP{pipeline}")
+    if (info.arguments.value("tp_size") or 1) > 1:
+        tags.append(f"TP{tensor}")
+    return " ".join(tags)
+
+
+def _number(sample: Sample, label: str) -> int:
+    text = sample.labels.get(label, "0")
+    return int(text) if text.isdigit() else 0

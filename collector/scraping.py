@@ -1,0 +1,192 @@
+"""From a running engine to the database: each process that answers at an address is a run.
+
+Where the last scrape ended is known from the database, so that single scrapes, hours apart, give
+the same counts as one long watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from collector.domain.arguments import Arguments
+from collector.domain.evidence import Evidence
+from collector.domain.runs import Event, RunRecord
+from collector.domain.series import SeriesSample
+from collector.ingest import save_scrape
+from collector.metrics.base import (
+    EngineInfo,
+    EngineMetrics,
+    EngineState,
+    Fall,
+    Interval,
+    SeriesKey,
+    carried,
+    falls,
+    same_process,
+    series_key,
+)
+from collector.metrics.exposition import Sample
+from collector.sources.scrape import Scrape, Scraper
+from collector.storage.engine import Database
+from collector.storage.runs import load_arguments
+from collector.storage.scrapes import last_scrape, run_that_states
+
+_UNKNOWN: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of one scrape: its run, and what was stored of it.
+
+    ``since_start`` says that the windows reach back to the start of the process, ``restarted``
+    that another process answered than before, ``falls`` which counters of the same process fell.
+    """
+
+    run_id: int
+    scrape: Scrape
+    interval: Interval
+    since_start: bool
+    restarted: bool
+    falls: tuple[Fall, ...] = ()
+
+
+@dataclass(slots=True)
+class _Process:
+    """The process that answered last: its run, its last state, and what is stored of its series."""
+
+    run_id: int | None
+    life: str
+    started_at: float | None
+    state: EngineState
+    stored: dict[SeriesKey, float]
+    info: EngineInfo | None = None
+
+
+class Watch:
+    """Scrapes one engine and stores what comes."""
+
+    def __init__(self, database: Database, scraper: Scraper, *, deployment: str | None = None) -> None:
+        """Nothing is asked or stored yet."""
+        self.database = database
+        self.scraper = scraper
+        self._address = scraper.endpoint.address
+        self._deployment = deployment
+        self._process: _Process | None = None
+
+    def take(self) -> Stored:
+        """Scrape once and store it.
+
+        Raises:
+            SourceError: the engine does not answer as it should; nothing was stored.
+            StorageError: the database refused; the next call stores the whole interval.
+        """
+        scrape = self.scraper.scrape()
+        before = self._process or self._last_stored(scrape)
+        fallen = tuple(falls(before.state, scrape.state)) if before is not None else ()
+        restarted = before is not None and _is_another(before, scrape, fallen=bool(fallen))
+        if before is None or restarted:
+            process, fallen, since_start = self._begin(scrape), (), True
+            interval = scrape.engine.interval(None, scrape.state, scrape.info)
+        else:
+            process, since_start = replace(before, state=carried(before.state, scrape.state)), False
+            interval = Interval([], [])  # what lies around a reset is not known
+            if not fallen:
+                interval = scrape.engine.interval(before.state, scrape.state, scrape.info)
+        record = self._record(process, scrape, interval, fallen)
+        series = list(_changed(scrape.state, process.stored))
+        run_id = save_scrape(
+            self.database, record, series, address=self._address, run_id=process.run_id, deployment=self._deployment,
+            at=scrape.state.at,
+        )  # fmt: skip
+        stored = process.stored | {_key_of(sample): sample.value for sample in series}
+        self._process = replace(process, run_id=run_id, stored=stored, info=scrape.info)
+        return Stored(run_id, scrape, interval, since_start, restarted, fallen)
+
+    def _begin(self, scrape: Scrape) -> _Process:
+        """A process that was not seen here before. Its log may have been read already: then it is that run.
+
+        Where the engine does not say when it started, that is known no better than: by now.
+        """
+        state, info = scrape.state, scrape.info
+        run_id = self._run_of_log(scrape.engine, info)
+        started_at = state.started_at
+        if run_id is None and started_at is None:
+            started_at = state.at
+        return _Process(run_id, info.life, started_at, state, {})
+
+    def _run_of_log(self, engine: EngineMetrics, info: EngineInfo) -> int | None:
+        drawn = info.arguments[engine.life_argument] if info.life else None
+        port = info.arguments.value("port")
+        if drawn is None or drawn.requested_seen or not isinstance(port, int):
+            return None
+        with self.database.reading() as connection:
+            return run_that_states(
+                connection, engine.engine, port, drawn.name, info.arguments.value(drawn.name), other_than=self._address
+            )
+
+    def _last_stored(self, scrape: Scrape) -> _Process | None:
+        """Where the last scrape of this address, perhaps by another program, ended."""
+        engine = scrape.engine
+        with self.database.reading() as connection:
+            last = last_scrape(connection, self._address)
+            arguments = Arguments() if last is None else load_arguments(connection, last.run_id)
+        if last is None:
+            return None
+        samples = [Sample(sample.name, sample.labels, sample.value) for sample in last.series]
+        life = arguments.value(engine.life_argument) if engine.life_argument else None
+        state = engine.state(samples, EngineInfo(arguments=arguments), last.at)
+        stored = {series_key(sample): sample.value for sample in samples}
+        return _Process(last.run_id, _UNKNOWN if life is None else str(life), None, state, stored)
+
+    def _record(self, process: _Process, scrape: Scrape, interval: Interval, fallen: tuple[Fall, ...]) -> RunRecord:
+        info, at = scrape.info, scrape.state.at
+        known = process.info is not None and process.info.arguments == info.arguments
+        source = f"{self._address}/metrics"
+        events = [
+            Event(
+                "counter-reset",
+                Evidence(source, None, f"{fall.name} {fall.before:g}, then {fall.after:g}"),
+                at,
+                {"metric": fall.name, "before": fall.before, "after": fall.after},
+            )
+            for fall in fallen[:1]
+        ]
+        return RunRecord(
+            engine=scrape.engine.engine,
+            source=source,
+            engine_version=info.engine_version,
+            started_at=process.started_at if process.run_id is None else None,
+            ended_at=at,
+            host=self.scraper.endpoint.host,
+            port=self.scraper.endpoint.port,
+            arguments=Arguments() if known else info.arguments,
+            launch=None if known else info.launch,
+            events=events,
+            windows=interval.windows,
+            prefills=interval.prefills,
+        )
+
+
+def _is_another(before: _Process, scrape: Scrape, *, fallen: bool) -> bool:
+    """Whether another process answers: by what tells lives apart, else by counters that fell."""
+    told = same_process(before.state, scrape.state)
+    if told is not False and before.life and scrape.info.life:
+        told = before.life == scrape.info.life
+    return fallen if told is None else not told
+
+
+def _changed(state: EngineState, stored: Mapping[SeriesKey, float]) -> list[SeriesSample]:
+    """The series whose value is another than the stored one; counters begin at 0."""
+    changed: list[SeriesSample] = []
+    for sample in state.samples:
+        key = series_key(sample)
+        before = stored.get(key, 0.0 if key in state.counters else None)
+        if sample.value != before and not (before is not None and sample.value != sample.value and before != before):  # noqa: PLR0124
+            changed.append(SeriesSample(sample.name, sample.labels, state.at, sample.value))
+    return changed
+
+
+def _key_of(sample: SeriesSample) -> SeriesKey:
+    return series_key(Sample(sample.name, sample.labels, sample.value))
