@@ -49,7 +49,9 @@ def printed_rate(frame: pd.DataFrame, drafting: Drafting) -> PrintedRate | None:
     if pairs.empty:
         return None
     counted = pairs[pairs["counted"]]
-    row = (counted if not counted.empty else pairs).index[-1]
+    shown = counted if not counted.empty else pairs
+    # the most typical window serves as the example
+    row = (shown["printed_length"] - shown["printed_length"].mean()).abs().fillna(np.inf).idxmin()
     rate, length = float(pairs["printed_rate"][row]), float(pairs["printed_length"][row])
     if drafting.depth is None or drafting.width is None or drafting.width < 2 or drafting.depth < 1:
         return PrintedRate(None, (), rate, length, row)
