@@ -248,7 +248,7 @@ def _doubt(deviations: NDArray[float64], terms: int, settings: Settings) -> str:
     power = float((deviations**2).sum())
     alike = float((deviations[lag:] * deviations[:-lag]).sum()) / power if power > 0 else 0.0
     if alike > 2 / math.sqrt(windows):
-        return "windows resemble later ones, as where requests outlast them; the interval may cover 75 to 90%"
+        return "windows resemble later ones, as where requests outlast them; the interval may cover about 80%"
     return ""
 
 
