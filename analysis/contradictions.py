@@ -45,7 +45,7 @@ def _rate(run: RunView) -> Contradiction | None:
     inferred = infer_width(frame["printed_length"].to_numpy(dtype=float), frame["printed_rate"].to_numpy(dtype=float))
     fits = f" They fit a verify width of {inferred[0]}." if inferred is not None else ""
     return Contradiction(
-        f"Printed length {printed.length:g} and rate {printed.rate:g} fit no definition at depth {run.depth}",
+        f"Printed length {printed.length:.2f} and rate {printed.rate:.2f} fit no definition at depth {run.depth}",
         f"With depth {run.depth} and {run.width} tokens verified a step no known formula turns one into the other.{fits}",
         {
             "metric": "accept rate",

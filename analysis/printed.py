@@ -51,7 +51,8 @@ def printed_rate(frame: pd.DataFrame, drafting: Drafting) -> PrintedRate | None:
     counted = pairs[pairs["counted"]]
     shown = counted if not counted.empty else pairs
     # the most typical window serves as the example
-    row = (shown["printed_length"] - shown["printed_length"].mean()).abs().fillna(np.inf).idxmin()
+    lengths = shown["printed_length"].to_numpy(dtype=float)
+    row = shown.index[int(np.abs(lengths - lengths.mean()).argmin())]
     rate, length = float(pairs["printed_rate"][row]), float(pairs["printed_length"][row])
     if drafting.depth is None or drafting.width is None or drafting.width < 2 or drafting.depth < 1:
         return PrintedRate(None, (), rate, length, row)

@@ -90,18 +90,20 @@ def sampling(launch: Launch) -> None:
         launch["sampling_backend"] = "pytorch"
 
 
-@_moved(
+@step(
     "sglang-92",
     "Deterministic attention",
     when="enable_deterministic_inference and no attention_backend",
-    then="fa3, on Blackwell flashinfer (triton for DeepSeek)",
+    then="fa3, on Blackwell flashinfer (triton for DeepSeek); up to 0.5.11 the usual default is taken before",
     says="Attention backend not specified. Falling back to '{}' for deterministic inference. "
     "You can explicitly set --attention-backend to one of {}.",
-    since="0.5.4",
+    releases="0.5.12-",
+    source=_SOURCE,
+    stage=Stage.DETERMINISM_FIRST,
     sets=(_BACKEND,),
 )
 def attention(launch: Launch) -> None:
-    """Up to 0.5.11 the usual default stands already, and this never comes to pass."""
+    """A backend that repeats."""
     if launch[_DETERMINISTIC] and launch[_BACKEND] is None:
         backend = "fa3"
         if launch.gpu.capability[0] in (10, 12):

@@ -60,7 +60,7 @@ class AcceptanceBelowValidation(Rule):
         if printed is not None and printed.definition is not None and printed.definition.startswith("length"):
             rivals.append(
                 RivalExplanation(
-                    f"The printed accept rate {printed.rate:g}",
+                    f"The printed accept rate {printed.rate:.2f}",
                     f"is {printed.definition} and counts the target's own token, so it compares with no validation figure",
                 )
             )

@@ -50,7 +50,7 @@ class AcceptanceNearZero(Rule):
         if printed is not None and printed.definition is not None and printed.definition.startswith("length"):
             rivals.append(
                 RivalExplanation(
-                    f"The printed accept rate {printed.rate:g}",
+                    f"The printed accept rate {printed.rate:.2f}",
                     "counts the target's own token; it never falls to 0, however bad the draft",
                 )
             )

@@ -58,8 +58,8 @@ class MetricDefinitionNote(Rule):
         ours = f" Of the drafted tokens {words.percent(strict)} are accepted." if strict is not None else ""
         bonus = " and counts the target's own token" if printed.definition.counts_bonus else ""
         yield self.finding(
-            f"The printed accept rate {printed.rate:g} is {formula}{bonus}",
-            f"{printed.length:g} over its denominator gives the printed {printed.rate:g}.{ours} Neither compares with a validation accuracy.",
+            f"The printed accept rate {printed.rate:.2f} is {formula}{bonus}",
+            f"{printed.length:.2f} over its denominator gives the printed {printed.rate:.2f}.{ours} Neither compares with a validation accuracy.",
             values={
                 "metric": "accept rate",
                 "printed_rate_definition": definition,
@@ -69,7 +69,7 @@ class MetricDefinitionNote(Rule):
             evidence=[speculating.window_evidence(printed.row)],
             fix=["Compare acceptance length, or accepted of drafted, as shown here."],
             verify=[
-                f"{printed.rate:g} x {_denominator(definition, speculating)} = {printed.rate * _denominator(definition, speculating):.2f}"
+                f"{printed.rate:.2f} x {_denominator(definition, speculating)} = {printed.rate * _denominator(definition, speculating):.2f}"
             ],
         )
 
