@@ -104,11 +104,11 @@ class Arguments(Mapping[str, Argument]):
         """The same arguments with fields of one of them replaced."""
         return Arguments({**self.by_name, name: replace(self[name], **changes)})
 
-    def with_requested(self, values: Mapping[str, Value], evidence: Evidence | None) -> Arguments:
+    def with_launch(self, launch: LaunchCommand) -> Arguments:
         """Add what the launch command asked for."""
         merged = dict(self.by_name)
-        for name, value in values.items():
-            merged[name] = replace(self[name], requested=value, requested_evidence=evidence)
+        for name, value in launch.requested.items():
+            merged[name] = replace(self[name], requested=value, requested_evidence=launch.evidence_of(name))
         return Arguments(merged)
 
     def with_effective(self, values: Mapping[str, Value], evidence: Evidence | None) -> Arguments:
@@ -146,3 +146,13 @@ class LaunchCommand:
     def evidence(self) -> Evidence:
         """The place this command was read from."""
         return Evidence(self.source, self.line, self.text)
+
+    def evidence_of(self, name: str) -> Evidence:
+        """The line of the command that gives a flag; the whole command where it stands under another spelling."""
+        option = "--" + name.replace("_", "-")
+        for number, line in enumerate(self.text.splitlines()):
+            if option in line.replace("=", " ").split() or f"--{name}" in line.replace("=", " ").split():
+                return Evidence(
+                    self.source, None if self.line is None else self.line + number, line.strip().rstrip("\\ ")
+                )
+        return self.evidence

@@ -14,12 +14,22 @@ from collector.domain.evidence import Evidence
 class ModelConfig:
     """A model's ``config.json``.
 
-    ``raw`` is the document as read, ``text`` the part that describes the language model (a
-    nested ``text_config`` where there is one, completed from the top level).
+    ``raw`` is the document as read, ``lines`` the line of each key while the text is at hand,
+    ``text`` the part that describes the language model (a nested ``text_config`` where there is
+    one, completed from the top level).
     """
 
     source: str
     raw: Mapping[str, Any]
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def evidence(self, *keys: str) -> Evidence:
+        """Where the config states the first of these keys that it has; the file alone where it has none."""
+        for key in keys:
+            value = self.text.get(key, _find(self.raw, key))
+            if value is not None:
+                return Evidence(self.source, self.lines.get(key), f"{key}: {value}")
+        return Evidence(self.source, None, f"no {keys[0]}" if keys else "")
 
     @property
     def text(self) -> Mapping[str, Any]:
@@ -59,6 +69,11 @@ class ModelConfig:
             if count and count > 1:
                 return int(count)
         return None
+
+
+def _find(document: Mapping[str, Any], key: str) -> Any:
+    """The value of a key one level down, as in ``eagle_config``."""
+    return next((part[key] for part in document.values() if isinstance(part, Mapping) and key in part), None)
 
 
 class Measure(StrEnum):

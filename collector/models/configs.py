@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
 from collector.domain.drafts import ModelConfig
 from collector.domain.errors import MalformedInput
 
+_KEY: Final = re.compile(r'"([^"\\]{1,80})"\s*:')
 MODEL_KEYS: Final = ("architectures", "model_type", "hidden_size", "num_hidden_layers", "vocab_size", "text_config")
 """A document with two of these describes a model."""
 
@@ -40,7 +42,16 @@ def parse_model_config(text: str, source: str = "config.json") -> ModelConfig:
             where=source,
             hint="give the config.json of the model's folder",
         )
-    return ModelConfig(source, document)
+    return ModelConfig(source, document, _lines(text))
+
+
+def _lines(text: str) -> dict[str, int]:
+    """The line on which each key stands first."""
+    lines: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        for key in _KEY.findall(line):
+            lines.setdefault(key, number)
+    return lines
 
 
 def describes_model(document: object) -> bool:

@@ -65,7 +65,11 @@ class DraftContextTooShort(Rule):
             f"The draft's window is {own:,} tokens, {'the server accepts' if served else 'the target takes'} {limit:,}",
             f"Beyond {own:,} tokens the draft works outside what it was made for.{so_far}",
             values={"draft": own, "target": limit, "longest_context_seen": seen},
-            evidence=[next((args[flag].effective_evidence for flag in CONTEXT_FLAGS if args.value(flag)), None)],
+            evidence=[
+                draft.evidence("max_position_embeddings"),
+                next((args[flag].effective_evidence for flag in CONTEXT_FLAGS if args.value(flag)), None),
+                target.evidence("max_position_embeddings") if target is not None and not served else None,
+            ],
             fix=[
                 "Use a draft trained for long contexts, or serve no more than it takes.",
                 "SGLang 0.5.13 and later: --speculative-draft-window-size lets an EAGLE draft see a sliding window.",

@@ -77,7 +77,11 @@ class HiddenStateCapture(Rule):
                     for reading in readings
                 ],
             },
-            evidence=[],
+            evidence=[
+                draft.evidence("eagle_aux_hidden_state_layer_ids"),
+                target.evidence("num_hidden_layers"),
+                previous.evidence("eagle_aux_hidden_state_layer_ids") if previous is not None else None,
+            ],
             fix=[
                 "Look up the layers in the draft's training settings.",
                 f"Write them as eagle_config.eagle_aux_hidden_state_layer_ids; {_convention(possible)}",

@@ -67,7 +67,7 @@ class AuxLayersNotDeclared(Rule):
                 "previous_ids": declared_ids(engine, earlier) if earlier is not None else None,
                 "engine_default_ids": default,
             },
-            evidence=[],
+            evidence=[draft.evidence("eagle_aux_hidden_state_layer_ids"), target.evidence("num_hidden_layers")],
             fix=[
                 "Look up the layers in the draft's training settings.",
                 "Write them into its config.json as eagle_aux_hidden_state_layer_ids (inside eagle_config for SGLang).",

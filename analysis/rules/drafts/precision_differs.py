@@ -49,9 +49,11 @@ class DraftPrecisionDiffers(Rule):
             f"Precision differs: draft {own}, target {theirs}{stated}",
             "Usually harmless; where acceptance is low it is one candidate among others.",
             values={"draft": own, "target": theirs, "cache": cache if isinstance(cache, str) else None},
-            evidence=[args["kv_cache_dtype"].effective_evidence or args["kv_cache_dtype"].requested_evidence]
-            if low_cache
-            else [],
+            evidence=[
+                draft.evidence("quantization_config", "torch_dtype", "dtype"),
+                target.evidence("quantization_config", "torch_dtype", "dtype"),
+                args["kv_cache_dtype"].effective_evidence or args["kv_cache_dtype"].requested_evidence if low_cache else None,
+            ],
             fix=["Validate the draft against the target as it is served.", "Try one run with --kv-cache-dtype auto."],
             verify=["Compare acceptance of both runs on the same prompts at temperature 0."],
         )

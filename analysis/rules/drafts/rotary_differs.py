@@ -44,7 +44,7 @@ class RopeDiffers(Rule):
             f"Rotary settings differ: draft {own}, target {theirs}",
             "The engine does not copy the target's. It is a fault only if the draft was trained with the target's.",
             values={"draft": str(own), "target": str(theirs)},
-            evidence=[],
+            evidence=[side.evidence("rope_scaling", "rope_parameters", "rope_theta") for side in (draft, target)],
             fix=["Write rope_theta and rope_scaling of the training run into the draft's config.json."],
             verify=["Compare acceptance at short and at long context: a wrong setting decays with the position."],
         )

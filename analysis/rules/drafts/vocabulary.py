@@ -41,7 +41,7 @@ class VocabIncompatible(Rule):
                 f"The reduced vocabulary ({reduced:,.0f}) is larger than the draft's own ({own:,.0f})",
                 "A reduced vocabulary is a part of the full one, so one of the two figures is wrong.",
                 values={"draft": int(reduced), "target": int(own)},
-                evidence=[],
+                evidence=[draft.evidence("draft_vocab_size"), draft.evidence("vocab_size")],
                 fix=["Check draft_vocab_size and vocab_size of the draft's config.json against its weights."],
                 verify=["Compare with the number of rows of the draft's lm_head and of its d2t map."],
             )
@@ -54,7 +54,7 @@ class VocabIncompatible(Rule):
             if padded
             else "They cannot be one vocabulary, so drafted ids name other tokens than the draft means.",
             values={"draft": int(own), "target": int(theirs)},
-            evidence=[],
+            evidence=[draft.evidence("vocab_size"), target.evidence("vocab_size")],
             fix=["Use a draft made for this target's tokenizer."],
             verify=["Compare tokenizer.json of both: the same text must give the same ids."],
             severity=Severity.WARNING if padded else Severity.CRITICAL,

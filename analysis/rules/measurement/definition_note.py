@@ -59,7 +59,7 @@ class MetricDefinitionNote(Rule):
         bonus = " and counts the target's own token" if printed.definition.counts_bonus else ""
         yield self.finding(
             f"The printed accept rate {printed.rate:.2f} is {formula}{bonus}",
-            f"{printed.length:.2f} over its denominator gives the printed {printed.rate:.2f}.{ours} Neither compares with a validation accuracy.",
+            f"{printed.length:.2f} over its denominator gives {printed.rate:.2f}.{ours} Neither compares with a validation accuracy.",
             values={
                 "metric": "accept rate",
                 "printed_rate_definition": definition,
