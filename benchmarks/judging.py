@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from analysis.runner import diagnose
-from collector.domain.arguments import Arguments
+from collector.domain.arguments import Arguments, LaunchCommand
 from collector.domain.drafts import Validation
 from collector.domain.evidence import Evidence
 from collector.domain.runs import Bundle, RunRecord
@@ -44,7 +44,7 @@ def bundle(seed: int, windows: int) -> Bundle:
         for i in range(windows)
     ]  # fmt: skip
     arguments = Arguments().with_effective(ARGUMENTS, Evidence("log", 1, "server_args=…"))
-    arguments = arguments.with_requested({"speculative_num_draft_tokens": 6}, Evidence("launch", 1, "…"))
+    arguments = arguments.with_launch(LaunchCommand("sglang", "…", {"speculative_num_draft_tokens": 6}))
     return Bundle(RunRecord("sglang", "log", arguments=arguments, windows=rows, validation=Validation(0.72)))
 
 
@@ -60,7 +60,9 @@ def main() -> None:
         document = diagnose(given).document()
         spent += time.process_time() - start
         assert document["crashed"] == []
-    print(f"{options.runs} runs of {options.windows} windows: {spent:.1f} CPU s, {1000 * spent / options.runs:.1f} ms a run")
+    print(
+        f"{options.runs} runs of {options.windows} windows: {spent:.1f} CPU s, {1000 * spent / options.runs:.1f} ms a run"
+    )
 
 
 if __name__ == "__main__":

@@ -515,7 +515,7 @@ def _attach_launch(run: RunRecord | None, launch: LaunchCommand | None, problems
         problems.append(f"{launch.source} launches {launch.engine}, {run.source} is a log of {run.engine}")
         return
     run.launch = launch
-    run.arguments = run.arguments.with_requested(launch.requested, launch.evidence)
+    run.arguments = run.arguments.with_launch(launch)
 
 
 def _nothing(errors: list[InputError], paths: Sequence[Path]) -> InputError:

@@ -30,7 +30,9 @@ def document_of(folder: Path, scratch: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)
 def test_case(folder: Path, tmp_path: Path) -> None:
     document = document_of(folder, tmp_path)
-    wrong = [f"{check.what}: {check.problem}" for check in check_document(load_expected(folder), document) if not check.right]
+    wrong = [
+        f"{check.what}: {check.problem}" for check in check_document(load_expected(folder), document) if not check.right
+    ]
     assert not wrong, "\n".join(wrong)
     assert document["crashed"] == []
     jsonschema.validate(document, schema())

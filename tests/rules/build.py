@@ -46,7 +46,7 @@ def record(given: Mapping[str, Any], source: str) -> RunRecord:
     launch = LaunchCommand(engine, command, asked, given.get("environment", {}), source="launch.txt", line=1)
     arguments = Arguments()
     if asked:
-        arguments = arguments.with_requested(asked, launch.evidence)
+        arguments = arguments.with_launch(launch)
     if runs:
         arguments = arguments.with_effective(runs, Evidence(source, 1, f"server_args={runs}"))
     return RunRecord(

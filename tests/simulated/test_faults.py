@@ -55,7 +55,9 @@ def test_wiring_fault_is_a_divergence(profile: Profile, seed: int, tmp_path: Pat
 
 @profiles
 @seeds
-def test_feedback_fault_is_a_divergence_of_less_than_a_wiring_fault(profile: Profile, seed: int, tmp_path: Path) -> None:
+def test_feedback_fault_is_a_divergence_of_less_than_a_wiring_fault(
+    profile: Profile, seed: int, tmp_path: Path
+) -> None:
     scenario = Scenario(profile=profile, fault=Fault.FEEDBACK)
     found = serious(judged(sglang_log(simulate(scenario, seed)), scenario, tmp_path))
     assert "ACC001" in found

@@ -35,7 +35,8 @@ def test_kimi_first_run():
     tokens = run.arguments["speculative_num_draft_tokens"]
     assert (tokens.requested, tokens.effective, tokens.changed) == (16, 2, True)
     assert tokens.effective_evidence.text == "speculative_num_draft_tokens=2"
-    assert tokens.requested_evidence.place == "launch.txt:1"
+    assert tokens.requested_evidence.place == "launch.txt:9"
+    assert tokens.requested_evidence.text == "--speculative-num-draft-tokens 16"
     assert run.arguments.value("enable_two_batch_overlap") is False
     assert run.launch.environment == {"SGLANG_ENABLE_SPEC_V2": "True"}
     assert [event.evidence.line for event in run.events_of("announcement")] == [1, 2, 3]
