@@ -21,7 +21,7 @@ _STATE: Final = {
     State.OK: ("✓", "OK", "green"),
     State.PROBLEM: ("◆", "PROBLEM", "bold red"),
     State.CANNOT_TELL: ("?", "CANNOT TELL", "bold yellow"),
-    State.NOT_APPLICABLE: ("–", "does not apply", "dim"),
+    State.NOT_APPLICABLE: ("-", "does not apply", "dim"),
 }
 _SEVERITY: Final = {
     Severity.CRITICAL: ("⬣ critical", "bold red"),

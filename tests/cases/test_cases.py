@@ -13,7 +13,7 @@ import pytest
 from analysis.diagnosis import schema
 from analysis.runner import diagnose
 from collector.bundle import BundleOptions, read_bundle
-from tests.cases.run_cases import check_document, load_expected
+from tests.cases.expectations import check_document, load_expected
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("*/expected.yaml"))
