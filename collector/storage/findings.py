@@ -92,7 +92,8 @@ def save_judgement(connection: Connection, run_id: int, judgement: Judgement, *,
     * A rule that could not look this time (skipped or crashed) resolves nothing.
     * A run that takes the place of earlier ones continues their findings: what it still has was
       opened before, what it no longer has is resolved.
-    * A run whose place another one has taken keeps its findings as resolved, without transitions.
+    * A run whose place another one has taken opens nothing. What is open there stays so until the
+      other one is judged, whichever is judged first, so that no end goes untold.
 
     Queue alerts for the returned transitions in the same transaction.
     """
@@ -115,9 +116,9 @@ def save_judgement(connection: Connection, run_id: int, judgement: Judgement, *,
         continued = earlier.get(finding.identity, [])
         if continued:
             first_seen = min(first_seen, *(row.first_seen for row in continued))
-        state = FindingState.RESOLVED if replaced else FindingState.OPEN
-        finding_id = _write(connection, run_id, finding, fingerprint, state=state, first_seen=first_seen, at=at)
         open_before = [row for row in (before, *continued) if row is not None and row.state == FindingState.OPEN]
+        state = FindingState.RESOLVED if replaced and not open_before else FindingState.OPEN
+        finding_id = _write(connection, run_id, finding, fingerprint, state=state, first_seen=first_seen, at=at)
         if not (replaced or open_before):
             opened.append(finding_id)
         elif not replaced and finding.severity > max(row.severity for row in open_before):
@@ -126,13 +127,13 @@ def save_judgement(connection: Connection, run_id: int, judgement: Judgement, *,
     gone = [
         row
         for row in stored.values()
-        if row.state == FindingState.OPEN and row.fingerprint not in present and (replaced or row.rule not in blind)
+        if row.state == FindingState.OPEN and row.fingerprint not in present and row.rule not in blind
     ]
     inherited = [row for identity, rows in earlier.items() for row in rows if identity in identities]
     ended = [row for identity, rows in earlier.items() for row in rows
              if identity not in identities and row.rule not in blind]  # fmt: skip
     _resolve(connection, [row.id for row in (*gone, *inherited, *ended)], at)
-    resolved = [] if replaced else _once_each([*gone, *ended])
+    resolved = _once_each([*gone, *ended])
     changed = (opened, raised, [row.id for row in resolved])
     return Transitions(*(tuple(load_findings(connection, ids=ids)) for ids in changed))
 
