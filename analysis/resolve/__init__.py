@@ -88,8 +88,8 @@ def resolve(
 ) -> Resolution:
     """What one release makes of the requested flags (the engine's own field names, given ones only).
 
-    ``device`` is a GPU by its common name (``h100``). What is not given and is needed ends in
-    ``Resolution.depends``.
+    ``device`` is a GPU by its common name (``h100``), or ``cpu``. A flag whose value is ``None``
+    counts as not given. What is not given and is needed ends in ``Resolution.depends``.
     """
     known = find_engine(engine)
     if known is None:
@@ -97,7 +97,7 @@ def resolve(
     launch = Launch(
         known.name,
         release,
-        requested,
+        {flag: value for flag, value in requested.items() if value is not None},
         known.defaults(release),
         environment=environment,
         draft=draft,

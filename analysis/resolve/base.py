@@ -233,6 +233,17 @@ class Launch:
             raise Unsettled("the GPU, its memory and architecture (say which with --device)")
         return self._gpu
 
+    @property
+    def memory(self) -> int:
+        """Memory of the accelerator, MiB.
+
+        Raises:
+            Unsettled: nobody said which it is, or there is none.
+        """
+        if not self.gpu.memory:
+            raise Unsettled("the machine's memory")
+        return self.gpu.memory
+
     def vendor_is(self, vendor: str) -> bool:
         """Whether the GPU is known to be of this vendor; where nobody said which it is, it is taken for NVIDIA's."""
         return self._gpu is not None and self._gpu.vendor == vendor
@@ -293,10 +304,15 @@ class Launch:
         raise Refused
 
     def run(self, step: Step) -> None:
-        """Let one step do its work; what it cannot settle becomes "depends on"."""
+        """Let one step do its work; what it cannot settle becomes "depends on".
+
+        A size of zero fails in the engine where it fails here: in a division.
+        """
         self._step, self._line = step, None
         try:
             step.apply(self)
+        except ZeroDivisionError as error:
+            self.reject(str(error), "ZeroDivisionError")
         except Unsettled as unsettled:
             for flag in step.sets:
                 if self.has(flag):

@@ -208,24 +208,22 @@ def cutlass_pages(launch: Launch) -> None:
     stage=Stage.ATTENTION,
 )
 def blackwell_backends(launch: Launch) -> None:
-    """The trtllm kernels are built for few GPUs."""
-    decode = launch["decode_attention_backend"]
+    """The trtllm kernels are built for few GPUs; trtllm_mha decodes on Hopper from 0.5.10 and prefills from 0.5.19."""
+    decode, prefill = launch["decode_attention_backend"], launch["prefill_attention_backend"]
     if "trtllm_mla" in (launch[_BACKEND], decode) and launch.gpu.capability[0] < 10:
-        where = "(SM100/SM12x)" if launch.since("0.5.11") else "(SM100)"
+        where = "(SM100/SM12x)" if launch.since("0.5.9") else "(SM100)"
         launch.reject(
             f"TRTLLM MLA backend is only supported on Blackwell GPUs {where}. Please use a different backend."
         )
-    prefill = launch["prefill_attention_backend"]
-    if "trtllm_mha" in (launch[_BACKEND], decode, prefill) and launch.gpu.capability[0] < 10:
-        if not launch.since("0.5.8"):
-            launch.reject(
-                "TRTLLM MHA backend is only supported on Blackwell GPUs (SM100). Please use a different backend."
-            )
-        if (prefill or launch[_BACKEND]) == "trtllm_mha":
-            launch.reject(
-                "TRTLLM MHA backend for prefill is only supported on Blackwell GPUs (SM100). "
-                "Please use a different prefill backend."
-            )
+    if "trtllm_mha" not in (launch[_BACKEND], decode, prefill) or launch.gpu.capability[0] >= 10:
+        return
+    if not launch.since("0.5.10"):
+        launch.reject("TRTLLM MHA backend is only supported on Blackwell GPUs (SM100). Please use a different backend.")
+    if not launch.since("0.5.19") and (prefill or launch[_BACKEND]) == "trtllm_mha":
+        launch.reject(
+            "TRTLLM MHA backend for prefill is only supported on Blackwell GPUs (SM100). "
+            "Please use a different prefill backend."
+        )
 
 
 @step(

@@ -233,6 +233,32 @@ def dspark_tokens(launch: Launch) -> None:
 
 @step(
     "sglang-37",
+    "UNO has its limits",
+    when="UNO with a draft, without uno_lora_path, without draft tokens or with several ranks",
+    then="refused",
+    releases="0.5.20-",
+    source=SPECULATION,
+    stage=Stage.SCHEDULING_FIRST,
+)
+def uno_limits(launch: Launch) -> None:
+    """The target itself drafts, through an adapter."""
+    if not drafts_with(launch, "UNO"):
+        return
+    if launch[DRAFT_PATH] is not None:
+        launch.reject("UNO reuses the target model and does not accept --speculative-draft-model-path.")
+    if launch["uno_lora_path"] is None:
+        launch.reject("UNO requires --uno-lora-path.")
+    if launch[TOKENS] is None or launch[TOKENS] < 1:
+        launch.reject(
+            "UNO requires --speculative-num-draft-tokens to be a positive integer denoting the linear width or "
+            "tree verify width Q."
+        )
+    if (launch["tp_size"], launch["pp_size"]) != (1, 1):
+        launch.reject("UNO requires TP=PP=1.")
+
+
+@step(
+    "sglang-37",
     "UNO drafts one step",
     when="UNO with topk 1 or none",
     then="steps and topk become 1",

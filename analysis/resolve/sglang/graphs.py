@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from analysis.resolve.base import Launch
+from analysis.resolve.base import Launch, Unsettled
 
 CONFIG: Final = "cuda_graph_config"
 DISABLED: Final = "disabled"
@@ -15,8 +15,18 @@ BREAKABLE: Final = "breakable"
 PIECEWISE: Final = "tc_piecewise"
 
 
+_ABSURD: Final = 1 << 20
+"""No server captures more; a list of them would fill our memory."""
+
+
+def _check(largest: int) -> None:
+    if largest > _ABSURD:
+        raise Unsettled(f"whether anything of size {largest} can be captured")
+
+
 def decode_sizes(launch: Launch, largest: int) -> list[int]:
     """Batch sizes captured for decode; with a draft the small ones are denser."""
+    _check(largest)
     if launch["disable_cuda_graph_padding"]:
         return list(range(1, largest + 1))
     if launch["speculative_algorithm"] is None:
@@ -32,6 +42,7 @@ def decode_sizes(launch: Launch, largest: int) -> list[int]:
 
 def prefill_sizes(launch: Launch, largest: int) -> list[int]:
     """Token counts captured for prefill."""
+    _check(largest)
     small = [*range(4, 33, 4), *range(48, 257, 16), *range(288, 513, 32)]
     if launch.since("0.5.8"):
         first = 576 if launch.since("0.5.9") else 640

@@ -26,7 +26,7 @@ _LARGEST: Final = "cuda_graph_max_bs"
 
 
 def _chunk_by_memory(launch: Launch) -> int:
-    memory = launch.gpu.memory
+    memory = launch.memory
     if not launch.since("0.4.7"):
         if memory < 25_000:
             return 2048
@@ -39,7 +39,7 @@ def _chunk_by_memory(launch: Launch) -> int:
 
 
 def _largest_batch_by_memory(launch: Launch) -> int | None:
-    memory, wide = launch.gpu.memory, launch["tp_size"] >= 4
+    memory, wide = launch.memory, launch["tp_size"] >= 4
     if not launch.since("0.5.3"):
         small = 25_000 if not launch.since("0.4.7") else 35 * _GIB
         if memory < small:
@@ -188,7 +188,7 @@ def static_share(launch: Launch) -> None:
     """The engine reserves for what is not weights or cache, and gives those the rest."""
     if launch[_STATIC] is not None:
         return
-    memory = launch.gpu.memory
+    memory = launch.memory
     if not launch.since("0.4.7"):
         launch[_STATIC] = _share_by_ranks(launch, memory)
         return

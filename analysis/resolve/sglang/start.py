@@ -58,6 +58,8 @@ _NUMBERS: Final = (
     "dcp_size",
 )
 """Flags whose value the steps count with."""
+_WORDS: Final = ("model_path", "speculative_algorithm", "speculative_draft_model_path", "device")
+"""Flags whose value is a word, beside those with choices."""
 
 
 @cache
@@ -87,17 +89,27 @@ def unknown_flag(launch: Launch) -> None:
 
 @step(
     "sglang-159",
-    "Words for numbers",
-    when="a flag that counts is given a word",
+    "Value of the wrong kind",
+    when="a flag that counts is given a word, a switch a value, a name a number",
     then="refused by the parser",
     source=ARGUMENTS,
     stage=Stage.PARSE,
 )
-def word_for_number(launch: Launch) -> None:
-    """Steps, sizes and shares are numbers."""
-    for flag in _NUMBERS:
-        value = launch.requested.get(flag)
-        if isinstance(value, str) and "$" not in value:
+def wrong_kind(launch: Launch) -> None:
+    """Steps, sizes and shares are numbers; backends and algorithms are words."""
+    for flag, value in launch.requested.items():
+        default = launch.defaults.get(flag)
+        kind: type | tuple[type, ...] = object
+        if flag in _NUMBERS:
+            kind = (int, float)
+        elif flag in _choices() or flag in _WORDS:
+            kind = str
+        elif isinstance(default, bool):
+            kind = bool
+        elif flag == "cuda_graph_config":
+            kind = dict
+        fits = isinstance(value, kind) and not (flag in _NUMBERS and isinstance(value, bool))
+        if not fits and flag not in launch.depends:
             launch.reject(f"argument {_option(flag)}: invalid value: {value!r}", "SystemExit")
 
 

@@ -29,8 +29,8 @@ _OWN_WAYS: Final = {
     "Gemma3ForConditionalGeneration": "0.5.1",
     "Gemma3nForCausalLM": "0.5.1",
     "Gemma3nForConditionalGeneration": "0.5.1",
-    "Llama4ForCausalLM": "0.4.9",
-    "Llama4ForConditionalGeneration": "0.4.9",
+    "Llama4ForCausalLM": "0.5.4",
+    "Llama4ForConditionalGeneration": "0.5.4",
     "DeepseekV32ForCausalLM": "0.5.3",
     "KimiLinearForCausalLM": "0.5.4",
     "Olmo2ForCausalLM": "0.5.4",
@@ -94,6 +94,34 @@ _OWN_WAYS: Final = {
 }
 """Targets whose own treatment is not followed here, with the first release that has one."""
 
+_RECURRENT: Final = (
+    "Qwen3NextForCausalLM",
+    "FalconH1ForCausalLM",
+    "JetNemotronForCausalLM",
+    "JetVLMForConditionalGeneration",
+    "NemotronHForCausalLM",
+    "NemotronHPuzzleForCausalLM",
+    "KimiLinearForCausalLM",
+    "KimiK3ForConditionalGeneration",
+    "BailingMoeV2_5ForCausalLM",
+    "BailingMoeV3ForCausalLM",
+    "BailingMoeV3VLForConditionalGeneration",
+    "GraniteMoeHybridForCausalLM",
+    "Lfm2ForCausalLM",
+    "Lfm2MoeForCausalLM",
+    "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration",
+    "Qwen4ExpForConditionalGeneration",
+    "InternS2PreviewForConditionalGeneration",
+    "InternS2MobiusForConditionalGeneration",
+    "MiniCPMV4_6ForConditionalGeneration",
+    "MiniCPMV4_7ForConditionalGeneration",
+    "MiniCPMSALAForCausalLM",
+    "ZayaForCausalLM",
+    "GigaChat35ForCausalLM",
+)
+"""Those of them with recurrent layers, whose cache decides about overlap."""
+
 _LATENT_ON_SM100: Final = {"DeepseekV3ForCausalLM": "0.5.3", "KimiK25ForConditionalGeneration": "0.5.9"}
 """Targets that get trtllm_mla on SM100, with the first release."""
 
@@ -108,13 +136,13 @@ def _since(launch: Launch, table: dict[str, str]) -> bool:
     "Targets with ways of their own",
     when="the release treats the target's architecture, or the vendor of the GPU, in a way that is not followed here",
     then="what it decides depends on that",
+    releases="0.5.1-",
     source=_MODEL,
     stage=Stage.MODEL,
     sets=(
         _BACKEND,
         "page_size",
         _RADIX_OFF,
-        OVERLAP_OFF,
         "moe_runner_backend",
         "quantization",
         "kv_cache_dtype",
@@ -132,6 +160,22 @@ def own_ways(launch: Launch) -> None:
         raise Unsettled("what SGLang does on AMD GPUs, which is not followed here")
     if _since(launch, _OWN_WAYS) or (uses_sparse_attention(launch) and launch.since("0.5.3")):
         raise Unsettled(f"what SGLang does for {architecture(launch)}, which is not followed here")
+
+
+@step(
+    "sglang-70",
+    "Recurrent targets schedule by their cache",
+    when="a target with recurrent layers",
+    then="overlap depends on how its states are cached",
+    releases="0.5.7-",
+    source=_MODEL,
+    stage=Stage.MODEL,
+    sets=(OVERLAP_OFF,),
+)
+def recurrent_cache(launch: Launch) -> None:
+    """The plain cache of states excludes overlap; the one with spare buffers does not."""
+    if _since(launch, _OWN_WAYS) and architecture(launch) in _RECURRENT:
+        raise Unsettled(f"how the states of {architecture(launch)} are cached")
 
 
 @step(
