@@ -57,7 +57,7 @@ def test_shell_variable_is_no_value() -> None:
 
 
 def test_range_agrees() -> None:
-    resolution = resolve_range("sglang", CHAIN, releases=ReleaseRange.parse("0.4.6-0.5.23"))
+    resolution = resolve_range("sglang", CHAIN, releases=ReleaseRange.parse("0.4.6-0.5.23"), target=LLAMA)
     assert resolution.release is None
     assert len(resolution.releases) == 28
     assert resolution.effective["speculative_num_draft_tokens"] == 2
