@@ -127,8 +127,8 @@ Outcome = Iterator[Finding | RuledOut]
 
 
 @cache
-def catalogue() -> tuple[Rule, ...]:
-    """One instance of every rule, by id.
+def catalogue(*families: str) -> tuple[Rule, ...]:
+    """One instance of every rule, by id; of the named families (packages below ``analysis/rules``) alone if any is named.
 
     Raises:
         TypeError: two rules share an id or a name, or a module holds none.
@@ -138,7 +138,7 @@ def catalogue() -> tuple[Rule, ...]:
     found: dict[str, Rule] = {}
     names: set[str] = set()
     for module_info in pkgutil.walk_packages(analysis.rules.__path__, "analysis.rules."):
-        if module_info.ispkg:
+        if module_info.ispkg or (families and module_info.name.split(".")[2] not in families):
             continue
         module = importlib.import_module(module_info.name)
         classes = [

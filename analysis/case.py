@@ -8,18 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from analysis.base import cannot_look
 from analysis.contradictions import Contradiction, contradictions
-from analysis.figures import Pooled
 from analysis.plain import Throughputs, throughputs
-from analysis.printed import PrintedRate
-from analysis.promise import Promise, promise_of
 from analysis.resolve import Resolution
 from analysis.theory.depth import BestDepth, best_depth, split_step_cost
-from analysis.theory.divergence import Divergence
 from analysis.theory.payoff import PayOff, pay_off, usual_step_cost
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
@@ -28,6 +23,14 @@ from collector.domain.drafts import ModelConfig
 from collector.domain.findings import Finding
 from collector.domain.quantities import Estimate
 from collector.domain.runs import Bundle, Reading, Role, RunRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analysis.figures import Pooled
+    from analysis.printed import PrintedRate
+    from analysis.promise import Promise
+    from analysis.theory.divergence import Divergence
 
 
 class Case:
@@ -136,7 +139,7 @@ class Case:
     @property
     def windows(self) -> pd.DataFrame:
         """All windows of the judged run."""
-        if self.run.frame.empty:
+        if not self.run.record.windows:
             raise cannot_look("no decode windows were read", "a log that covers traffic")
         return self.run.frame
 
@@ -180,6 +183,8 @@ class Case:
         validation = self.run.record.validation
         if validation is None or not self.run.depth:
             return None
+        from analysis.promise import promise_of
+
         return promise_of(validation, self.run.depth, self.run.record.temperature)
 
     @property

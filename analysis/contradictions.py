@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis import words
-from analysis.clock import clock_check
 from analysis.drafting import infer_width
 from analysis.view import RunView
 
@@ -77,6 +76,8 @@ def _clock(run: RunView) -> Contradiction | None:
     """Printed length against throughput x time; a corrected known fault of a release is no contradiction."""
     if run.arguments.value("enable_beta_spec"):
         return None
+    from analysis.clock import clock_check
+
     check = clock_check(run.frame)
     if check is None or abs(check.apart) < CLOCK_APART:
         return None

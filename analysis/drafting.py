@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from collector.domain.arguments import Arguments
+from collector.domain.quantities import Estimate
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MTP_WITHOUT_DRAFT = frozenset({"eagle", "mtp"})
 """Methods that use the target's own module when no draft is named."""
@@ -55,6 +58,17 @@ def drafting_of(engine: str, arguments: Arguments) -> Drafting:
     return reader(arguments) if reader else Drafting()
 
 
+def configuration_quantities(drafting: Drafting) -> dict[str, Estimate]:
+    """Depth, width and the largest possible length."""
+    figures: dict[str, Estimate] = {}
+    if drafting.depth is not None:
+        figures["draft_depth"] = Estimate(drafting.depth, assumed=drafting.assumed, note=drafting.note)
+        figures["max_acceptance_length"] = Estimate(drafting.depth + 1, assumed=drafting.assumed, note=drafting.note)
+    if drafting.width is not None:
+        figures["verify_width"] = Estimate(drafting.width, assumed=drafting.assumed, note=drafting.note)
+    return figures
+
+
 def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
@@ -93,6 +107,8 @@ def infer_width(lengths: np.ndarray, rates: np.ndarray, widest: int = 65) -> tup
     Shapes: ``lengths`` and ``rates`` (n,), as printed to two decimals. The two families of
     definitions (theory section 1.2) are tried: length / width, and (length - 1) / (width - 1).
     """
+    import numpy as np
+
     known = np.isfinite(lengths) & np.isfinite(rates)
     lengths, rates = lengths[known], rates[known]
     if lengths.size == 0:
@@ -113,6 +129,8 @@ def assume_from(subject: Drafting, lengths: np.ndarray, rates: np.ndarray) -> Dr
 
     A contradiction is a length above depth + 1 or a printed rate that implies another width.
     """
+    import numpy as np
+
     if subject.depth is not None and lengths.size and np.nanmax(lengths) > subject.depth + 1.005:
         return replace(
             subject,

@@ -177,17 +177,6 @@ def _conditional(pooled: Pooled, depth: int, *, assumed: bool) -> dict[str, Esti
     return {"conditional_acceptance_rate": _estimate(pooled, rate, low, high, assumed=assumed)}
 
 
-def configuration_quantities(drafting: Drafting) -> dict[str, Estimate]:
-    """Depth, width and the largest possible length."""
-    figures: dict[str, Estimate] = {}
-    if drafting.depth is not None:
-        figures["draft_depth"] = Estimate(drafting.depth, assumed=drafting.assumed, note=drafting.note)
-        figures["max_acceptance_length"] = Estimate(drafting.depth + 1, assumed=drafting.assumed, note=drafting.note)
-    if drafting.width is not None:
-        figures["verify_width"] = Estimate(drafting.width, assumed=drafting.assumed, note=drafting.note)
-    return figures
-
-
 def _steady(frame: pd.DataFrame) -> pd.DataFrame:
     """Steady rows, else counted ones, else all that have a throughput."""
     timed = frame[frame["generation_throughput"].gt(0) & (frame["running_requests"] != 0)]

@@ -7,20 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from analysis.drafting import Drafting, assume_from, drafting_of, infer_width
-from analysis.figures import (
-    Pooled,
-    acceptance_quantities,
-    configuration_quantities,
-    load_quantities,
-    pooled_acceptance,
-    prompt_quantities,
-)
-from analysis.frame import window_frame
-from analysis.printed import PrintedRate, printed_rate
+from analysis.drafting import Drafting, assume_from, configuration_quantities, drafting_of, infer_width
 from analysis.resolve import Resolution, resolve_range
 from analysis.thresholds import Thresholds
 from collector.domain.arguments import Arguments
@@ -28,6 +17,12 @@ from collector.domain.evidence import Evidence
 from collector.domain.quantities import Estimate
 from collector.domain.runs import Role, RunRecord
 from collector.domain.versions import ReleaseRange
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analysis.figures import Pooled
+    from analysis.printed import PrintedRate
 
 ALWAYS_PREDICTED = frozenset({"disable_overlap_schedule", "enable_two_batch_overlap"})
 """Flags that rules ask about even where nobody gave them and no step touches them."""
@@ -96,9 +91,11 @@ class RunView:
     def drafting(self) -> Drafting:
         """Method, depth, width and branching."""
         stated = drafting_of(self.record.engine, self.arguments)
+        if stated.known or not self.record.windows:
+            return stated
         lengths = self.frame["printed_length"].to_numpy(dtype=float)
         rates = self.frame["printed_rate"].to_numpy(dtype=float)
-        if stated.known or not pd.notna(lengths).any():
+        if not (lengths == lengths).any():  # none but NaN
             return stated
         if self.judged is not None and self.judged.drafting.method is not None:
             return assume_from(self.judged.drafting, lengths, rates)
@@ -138,22 +135,34 @@ class RunView:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """All windows; see :func:`analysis.frame.window_frame`."""
+        from analysis.frame import window_frame
+
         on_cpu = self.record.arguments.value("device") == "cpu"
         return window_frame(self.record.engine, self.record.windows, self.thresholds, on_cpu=on_cpu)
 
     @cached_property
     def pooled(self) -> Pooled | None:
         """Acceptance over the windows that count; ``None`` where nothing was verified."""
+        if not self.record.windows:
+            return None
+        from analysis.figures import pooled_acceptance
+
         return pooled_acceptance(self.frame, self.drafting)
 
     @cached_property
     def printed(self) -> PrintedRate | None:
         """What the engine's printed rate means here; ``None`` where it prints none."""
+        if not self.record.windows:
+            return None
+        from analysis.printed import printed_rate
+
         return printed_rate(self.frame, self.drafting)
 
     @cached_property
     def unit_frames(self) -> dict[str, pd.DataFrame]:
         """The windows of each named unit, where there are several."""
+        if not self.record.windows:
+            return {}
         names = [name for name in self.frame["unit"].unique() if name]
         if len(names) < 2 and self.frame["unit"].nunique() < 2:
             return {}
@@ -162,12 +171,20 @@ class RunView:
     @cached_property
     def unit_pooled(self) -> dict[str, Pooled]:
         """Acceptance of each unit that verified anything."""
+        if not self.unit_frames:
+            return {}
+        from analysis.figures import pooled_acceptance
+
         pooled = {name: pooled_acceptance(frame, self.drafting) for name, frame in self.unit_frames.items()}
         return {name: item for name, item in pooled.items() if item is not None}
 
     @cached_property
     def units(self) -> dict[str, dict[str, Estimate]]:
         """Quantities of each unit."""
+        if not self.unit_frames:
+            return {}
+        from analysis.figures import acceptance_quantities, load_quantities
+
         return {
             name: {
                 **(acceptance_quantities(self.unit_pooled[name], self.drafting) if name in self.unit_pooled else {}),
@@ -180,6 +197,10 @@ class RunView:
     def measured(self) -> dict[str, Estimate]:
         """Quantities that this run's own inputs give."""
         figures = configuration_quantities(self.drafting)
+        if not self.record.windows and not self.record.prefills:
+            return figures
+        from analysis.figures import acceptance_quantities, load_quantities, prompt_quantities
+
         if self.pooled is not None:
             figures |= acceptance_quantities(self.pooled, self.drafting)
         figures |= load_quantities(self.frame)

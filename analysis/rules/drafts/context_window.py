@@ -52,9 +52,7 @@ class DraftContextTooShort(Rule):
             raise cannot_look("neither the served context nor the target's window is known", "--target-config FILE")
         if own >= limit:
             return
-        frame = speculating.frame
-        contexts = frame["tokens_in_use"] / frame["running_requests"].where(frame["running_requests"] > 0)
-        seen = float(contexts.max()) if contexts.notna().any() else None
+        seen = _longest_context(speculating)
         fits = seen is not None and seen <= own
         so_far = (
             ""
@@ -77,3 +75,12 @@ class DraftContextTooShort(Rule):
             verify=["Send one prompt shorter and one longer than the draft's window and compare acceptance."],
             severity=Severity.INFO if fits else Severity.WARNING,
         )
+
+
+def _longest_context(run: RunView) -> float | None:
+    """Mean tokens a request held at the fullest window, tokens; ``None`` where no window tells."""
+    if not run.record.windows:
+        return None
+    frame = run.frame
+    contexts = frame["tokens_in_use"] / frame["running_requests"].where(frame["running_requests"] > 0)
+    return float(contexts.max()) if contexts.notna().any() else None

@@ -50,7 +50,7 @@ class FlagRejected(Rule):
                 verify=["Start again with the corrected command and look for the argument line."],
             )
         resolution = run.resolution
-        if refused or resolution is None or not run.frame.empty:
+        if refused or resolution is None or run.record.windows:
             return
         for rejection in resolution.rejections:
             yield self.finding(

@@ -39,10 +39,14 @@ class SpeculationNotActive(Rule):
             for name, argument in args.items()
             if name.startswith("speculative") and argument.requested_seen and argument.requested not in (None, False)
         ]
-        drafts = run.frame["printed_length"].notna().any() or run.frame["verify_steps"].gt(0).any()
-        if drafts or not (intended or run.method):
+        if not (intended or run.method):
             return
-        if run.method is not None and (run.frame.empty or not (run.frame["running_requests"] > 0).any()):
+        decoded = 0
+        if run.record.windows:
+            if run.frame["printed_length"].notna().any() or run.frame["verify_steps"].gt(0).any():
+                return
+            decoded = int((run.frame["running_requests"] > 0).sum())
+        if run.method is not None and not decoded:
             return
         algorithm = args["speculative_algorithm"]
         if run.method is None and intended:
@@ -50,7 +54,6 @@ class SpeculationNotActive(Rule):
             why = f"{flags} given, but no method that runs: the engine ignores the rest without a word."
         else:
             why = "A method is configured, requests were decoded, and no line shows a draft."
-        decoded = int((run.frame["running_requests"] > 0).sum()) if not run.frame.empty else 0
         yield self.finding(
             "Speculation is configured, and nothing is drafted",
             why,
