@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from collector.launch.options import Option
 from collector.launch.shell import Word
@@ -30,3 +30,11 @@ class Dialect(ABC):
         """Fields that words without an option set."""
         del words
         return {}
+
+    def settled(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What was read, in the form and under the names that the engine itself uses."""
+        return values
+
+    def named_in(self, text: str) -> bool:
+        """Whether a quoted text may hold the engine's launch command."""
+        return self.engine in text

@@ -55,7 +55,7 @@ def parse_launch(text: str, source: str = "launch.txt") -> LaunchCommand:
         )
     dialect, words, environment, first = found
     read = read_options(_without_redirections(words), dialect.options(), source)
-    requested = {**dialect.positional(read.positional), **read.values}
+    requested = dialect.settled({**dialect.positional(read.positional), **read.values})
     return LaunchCommand(
         engine=dialect.engine,
         text=redact_text(text.strip()),
@@ -78,7 +78,7 @@ def _find(words: list[Word], source: str) -> tuple[Dialect, list[Word], dict[str
             if begin is not None:
                 return dialect, command[begin:], {**environment, **_assignments(command[:begin])}, command[0].line
         for word in command:
-            if " " in word.text and any(dialect.engine in word.text for dialect in dialects()):
+            if " " in word.text and any(dialect.named_in(word.text) for dialect in dialects()):
                 inner = _find(split_words(word.text, source), source)
                 if inner is not None:
                     dialect, options, inside, _ = inner

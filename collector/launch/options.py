@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from collector.domain.errors import MalformedInput
@@ -62,11 +63,18 @@ def read_options(words: list[Word], table: Mapping[str, Option], source: str) ->
     while index < len(words):
         word = words[index]
         index += 1
-        if not word.text.startswith("--") or word.text == "--":
+        name, has_value, inline = word.text.partition("=")
+        short = word.text.startswith("-") and name.partition(".")[0] in table
+        if not (word.text.startswith("--") or short) or word.text == "--":
             positional.append(word.text)
             continue
-        name, has_value, inline = word.text.partition("=")
         following = _values_after(words, index)
+        inside = _setting_inside(name, table)
+        if inside is not None:
+            text = inline if has_value else following[0].text if following else "true"
+            index += 0 if has_value else len(following[:1])
+            values[inside] = _json_or_text(text)
+            continue
         found = _find(name, table)
         if found is None:
             unknown.append(name)
@@ -93,6 +101,16 @@ def read_options(words: list[Word], table: Mapping[str, Option], source: str) ->
         converted = [_converted(option.kind, text) for text in texts]
         values[option.field] = converted if option.arity in ("+", "*") else converted[0]
     return Read(values, tuple(unknown), tuple(positional))
+
+
+def load_options(file: str) -> dict[str, Option]:
+    """The options listed in a file of this package: spelling, kind and arity, and the field where it has another name."""
+    table: dict[str, Option] = {}
+    for line in files(__package__).joinpath(file).read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            spelling, kind, *renamed = line.split("\t")
+            table[spelling] = Option(renamed[0] if renamed else field_of(spelling), Kind(kind[0]), kind[1:])
+    return table
 
 
 def field_of(name: str) -> str:
@@ -123,6 +141,20 @@ def _find(name: str, table: Mapping[str, Option]) -> tuple[Option, bool] | None:
     longer = {option for spelling, option in table.items() if spelling.startswith(dashed)}
     fields = {option.field for option in longer}
     return (next(iter(longer)), True) if len(fields) == 1 else None
+
+
+def _setting_inside(name: str, table: Mapping[str, Option]) -> str | None:
+    """The field of one setting inside an option's JSON: ``--speculative-config.method``."""
+    base, dot, path = name.partition(".")
+    found = _find(base, table) if dot else None
+    return None if found is None or found[0].kind is not Kind.JSON else f"{found[0].field}.{path.replace('-', '_')}"
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return guessed(text)
 
 
 def _values_after(words: list[Word], index: int) -> list[Word]:

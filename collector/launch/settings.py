@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -40,10 +41,11 @@ def with_settings(launch: LaunchCommand, text: str, source: str) -> LaunchComman
         ) from error
     if not isinstance(document, dict):
         raise MalformedInput("this settings file holds no options", why="it is no mapping of names", where=source)
-    read = read_options(_words(document), dialect_of(launch.engine).options(), source)
+    dialect = dialect_of(launch.engine)
+    read = read_options(_words(document), dialect.options(), source)
     return replace(
         launch,
-        requested={**redact_mapping(read.values), **launch.requested},
+        requested={**redact_mapping(dialect.settled(read.values)), **launch.requested},
         unknown=(*launch.unknown, *read.unknown),
     )
 
@@ -55,6 +57,8 @@ def _words(document: dict[Any, Any]) -> list[Word]:
         option = f"--{str(name).replace('_', '-')}"
         if value is True:
             texts.append(option)
+        elif isinstance(value, dict):
+            texts.append(f"{option}={json.dumps(value, default=str)}")
         elif isinstance(value, list):
             texts += [option, *map(str, value)]
         elif value is not None and value is not False:

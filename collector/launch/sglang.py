@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import ClassVar, Final
 
 from collector.launch.base import Dialect
-from collector.launch.options import Kind, Option, field_of
+from collector.launch.options import Kind, Option, load_options
 from collector.launch.shell import Word
 
 _PYTHON: Final = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*$|.*\$\{?\w*PYTHON\w*\}?$", re.IGNORECASE)
@@ -55,13 +54,7 @@ DIALECT: Final = SglangDialect()
 
 @cache
 def _options() -> Mapping[str, Option]:
-    table: dict[str, Option] = {}
-    lines = files(__package__).joinpath("sglang_flags.tsv").read_text("utf-8").splitlines()
-    for line in lines:
-        if line.startswith("#"):
-            continue
-        spelling, kind, *renamed = line.split("\t")
-        table[spelling] = Option(renamed[0] if renamed else field_of(spelling), Kind(kind[0]), kind[1:])
+    table = load_options("sglang_flags.tsv")
     for spelling, field in _SHORT.items():
         table[spelling] = Option(field, Kind.WHOLE)
     return table
