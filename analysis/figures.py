@@ -12,7 +12,14 @@ import pandas as pd
 from analysis.drafting import Drafting
 from analysis.frame import SCRAPED
 from analysis.theory.chain import implied_rate
-from analysis.theory.intervals import CONSERVATIVE, Interval, mean_interval, request_interval, window_interval
+from analysis.theory.intervals import (
+    CONSERVATIVE,
+    Interval,
+    lifetime_in_windows,
+    mean_interval,
+    request_interval,
+    window_interval,
+)
 from analysis.theory.positions import conditional_from_prefix
 from analysis.theory.settings import DEFAULTS
 from analysis.theory.steps import step_time
@@ -60,7 +67,7 @@ def best_origin(frame: pd.DataFrame) -> np.ndarray:
     verified = frame["verify_steps"].to_numpy(dtype=float) > 0
     origins = frame["origin"].to_numpy()
     for origin in _BEST_FIRST:
-        rows = verified & (origins == origin)
+        rows: np.ndarray = verified & (origins == origin)
         if rows.any():
             return rows
     return np.zeros(len(frame), dtype=bool)
@@ -82,13 +89,14 @@ def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting, where: np.ndarray
     steps = np.bincount(block, frame["verify_steps"].to_numpy(dtype=float)[counted])
     accepted = np.bincount(block, accepted[counted])
     running = np.bincount(block, np.nan_to_num(frame["running_requests"].to_numpy(dtype=float)[counted])).mean()
+    new_requests = float(frame["prefills"].to_numpy(dtype=float)[counted].sum())
     origin = Origin(frame["origin"].to_numpy()[counted][0])
     drafted = frame["drafted_tokens"].to_numpy(dtype=float)[counted]
     return Pooled(
         verify_steps=float(steps.sum()),
         accepted_tokens=float(accepted.sum()),
         drafted_tokens=None if np.isnan(drafted).any() else float(drafted.sum()),
-        interval=_interval(origin, accepted, steps, drafting.depth, max(float(running), 1.0)),
+        interval=_interval(origin, accepted, steps, drafting.depth, max(float(running), 1.0), new_requests),
         origin=origin,
         windows=len(steps),
         tainted=tainted,
@@ -96,13 +104,18 @@ def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting, where: np.ndarray
     )
 
 
-def _interval(origin: Origin, accepted: np.ndarray, steps: np.ndarray, depth: int | None, running: float) -> Interval:
+def _interval(
+    origin: Origin, accepted: np.ndarray, steps: np.ndarray, depth: int | None, running: float, new_requests: float
+) -> Interval:
     """The interval over requests or blocks; without bounds where a figure is impossible, so that nothing follows from it."""
     try:
         if origin is Origin.REQUESTS and len(steps) >= DEFAULTS.minimum_requests:
             return request_interval(accepted, steps)
         distinct = len(steps) if origin is Origin.REQUESTS else running
-        return window_interval(accepted / steps, steps, depth=depth, running=distinct)
+        lifetime = 0.0 if origin is Origin.REQUESTS else lifetime_in_windows(len(steps), running, new_requests)
+        return window_interval(
+            accepted / steps, steps, depth=depth, running=distinct, request_lifetime_windows=lifetime
+        )
     except ImpossibleFigure as error:
         pooled = float(accepted.sum() / steps.sum())
         return Interval(pooled, math.inf, math.inf, CONSERVATIVE, len(steps), math.inf, error.what)

@@ -76,8 +76,8 @@ def test_context_decay_is_named(profile: Profile, seed: int, tmp_path: Path) -> 
 @profiles
 @seeds
 def test_the_slow_replica_and_only_it_is_named(profile: Profile, seed: int, tmp_path: Path) -> None:
-    scenario = Scenario(profile=profile)
-    behind = Scenario(profile=profile, fault=Fault.REPLICA)
+    scenario = Scenario(profile=profile, windows=150)
+    behind = Scenario(profile=profile, windows=150, fault=Fault.REPLICA)
     runs = {f"DP{i} TP{i}": simulate(behind if i == 2 else scenario, 10 * seed + i) for i in range(4)}
     diagnosis = judged(sglang_log(runs), scenario, tmp_path)
     assert [finding.scope for finding in diagnosis.findings if finding.rule == "ACC007"] == ["DP2 TP2"]
