@@ -98,6 +98,9 @@ def test_a_swapped_rate_definition_is_recognised(profile: Profile, seed: int, tm
     scenario = Scenario(profile=profile, fault=Fault.SWAPPED_RATE)
     diagnosis = judged(sglang_log(simulate(scenario, seed)), scenario, tmp_path)
     assert diagnosis.subject.quantities["printed_rate_definition"].value == "accepted/drafted"
+    assert [
+        finding for finding in diagnosis.findings if finding.rule == "MEA001" and "accepted/drafted" in finding.title
+    ]
     assert "ACC001" not in serious(diagnosis)
 
 

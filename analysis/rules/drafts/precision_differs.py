@@ -52,7 +52,9 @@ class DraftPrecisionDiffers(Rule):
             evidence=[
                 draft.evidence("quantization_config", "torch_dtype", "dtype"),
                 target.evidence("quantization_config", "torch_dtype", "dtype"),
-                args["kv_cache_dtype"].effective_evidence or args["kv_cache_dtype"].requested_evidence if low_cache else None,
+                args["kv_cache_dtype"].effective_evidence or args["kv_cache_dtype"].requested_evidence
+                if low_cache
+                else None,
             ],
             fix=["Validate the draft against the target as it is served.", "Try one run with --kv-cache-dtype auto."],
             verify=["Compare acceptance of both runs on the same prompts at temperature 0."],

@@ -8,6 +8,7 @@ from analysis.printed import PrintedRate, usual_definition
 from analysis.theory.rates import RateDefinition
 from analysis.view import RunView
 from collector.domain.arguments import Arguments
+from collector.domain.evidence import Evidence
 from collector.domain.findings import Finding, Question, Severity
 
 _SPOKEN = {
@@ -46,8 +47,11 @@ class MetricDefinitionNote(Rule):
         if printed is None or printed.definition is None:
             return
         usual = usual_definition(speculating.record.engine, speculating.record.engine_version)
+        contradicted = speculating.record.events_of("release-contradicted")
         if usual is not None and usual not in printed.ties:
             yield self._unusual(speculating, printed, usual)
+        elif contradicted:
+            yield self._unclear_release(speculating, printed, contradicted[-1].evidence)
         if printed.definition is RateDefinition.ACCEPTED_DRAFTED:
             return
         definition = str(printed.definition)
@@ -80,6 +84,17 @@ class MetricDefinitionNote(Rule):
             values={"metric": "accept rate", "printed_rate_definition": str(printed.definition), "usual": str(usual)},
             evidence=[run.window_evidence(printed.row)],
             fix=["Check the engine's release."],
+            verify=['curl ENGINE/server_info   # its part "version"'],
+        )
+
+    def _unclear_release(self, run: RunView, printed: PrintedRate, clues: Evidence) -> Finding:
+        return self.finding(
+            f"The printed accept rate follows {printed.definition}, the form of the lines is that of another release",
+            f"The rate fits {run.record.release_range}; against that speaks: {clues.text}. Either the engine is patched, or "
+            "the log is of several releases. The figures here use the definition that fits.",
+            values={"metric": "accept rate", "printed_rate_definition": str(printed.definition)},
+            evidence=[run.window_evidence(printed.row), clues],
+            fix=["Check the engine's release, and do not compare printed rates of this server with others."],
             verify=['curl ENGINE/server_info   # its part "version"'],
         )
 

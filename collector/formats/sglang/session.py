@@ -245,15 +245,16 @@ class SglangSession(Session):
         if notes:
             more = f" (and {len(notes) - 3} more)" if len(notes) > 3 else ""
             self.note(f"release: left out as contradicting the rest: {'; '.join(notes[:3])}{more}")
+            facts.life.add(Event("release-contradicted", Evidence(record.source, None, "; ".join(notes[:3]))))
         stated = record.engine_version
         if stated is not None and stated not in record.release_range:
             self.note(f"release: {stated} was stated, the lines look like {record.release_range}")
 
-    def take(self) -> list[RunPart]:
+    def take(self, *, columns: bool = False) -> list[RunPart]:
         """What was read since the last call, run by run."""
         if self._run is not None:
             self._run.life.record.release_range, _ = self._run.clues.conclude(self._run.values)
-        return super().take()
+        return super().take(columns=columns)
 
     def finish(self) -> None:
         """The log has ended."""
