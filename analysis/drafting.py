@@ -98,7 +98,35 @@ def _sglang(arguments: Arguments) -> Drafting:
     )
 
 
-_READERS = {"sglang": _sglang}
+UNKNOWN = "unknown"
+"""The method of a run that drafts, where nothing says how."""
+
+
+def _vllm(arguments: Arguments) -> Drafting:
+    """Methods and depth by ``speculative_config``; releases before 0.8.5 had an option for each setting."""
+    if arguments["speculative_config"].effective is None:
+        return Drafting(known=True)
+    method = arguments.value("speculative_config.method")
+    model = arguments.value("speculative_config.model") or arguments.value("speculative_model")
+    depth = _whole(arguments.value("speculative_config.num_speculative_tokens"))
+    if depth is None:
+        depth = _whole(arguments.value("num_speculative_tokens"))
+    if method is None and model is None and depth is None:
+        return Drafting(known=arguments.any_effective or arguments.any_requested)
+    if method is None:
+        method = "ngram" if model in {"ngram", "[ngram]"} else UNKNOWN
+    name = str(method).lower()
+    return Drafting(
+        method="mtp" if name.endswith("mtp") else name,
+        known=True,
+        depth=depth,
+        width=None if depth is None else depth + 1,
+        topk=1,
+        has_draft_path=model is not None and model != arguments.value("model"),
+    )
+
+
+_READERS = {"sglang": _sglang, "vllm": _vllm}
 
 
 def infer_width(lengths: np.ndarray, rates: np.ndarray, widest: int = 65) -> tuple[int, str] | None:

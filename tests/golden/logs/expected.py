@@ -18,11 +18,19 @@ ARGUMENTS = (
     "max_running_requests",
     "disable_overlap_schedule",
     "decode_log_interval",
+    "model",
+    "speculative_config",
+    "speculative_config.method",
+    "speculative_config.model",
+    "speculative_config.num_speculative_tokens",
+    "speculative_config.max_model_len",
+    "async_scheduling",
+    "max_model_len",
 )
 
 
-def recordings() -> list[Path]:
-    return sorted(path.parent for path in FOLDER.glob("*/*/log.txt"))
+def recordings(engine: str = "*") -> list[Path]:
+    return sorted(path.parent for path in FOLDER.glob(f"{engine}/*/log.txt"))
 
 
 def as_read(folder: Path) -> dict[str, Any]:
@@ -43,7 +51,9 @@ def as_read(folder: Path) -> dict[str, Any]:
 
 def _run(run: RunRecord) -> dict[str, Any]:
     windows = run.windows
+    stated = {"engine_version": str(run.engine_version)} if run.engine_version is not None else {}
     return {
+        **stated,
         "release_range": str(run.release_range),
         "started_at": run.started_at,
         "ended_at": run.ended_at,

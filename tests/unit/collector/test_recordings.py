@@ -1,4 +1,4 @@
-"""Logs of running servers are read to what their requests counted."""
+"""Logs of running SGLang servers are read to what their requests counted."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from collector.launch import parse_launch
 from tests.golden.logs.expected import as_read, recordings
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "logs"
-RECORDINGS = recordings()
+RECORDINGS = recordings("sglang")
 DRAFTING = [folder for folder in RECORDINGS if "baseline" not in folder.name and "refused" not in folder.name]
 
 
