@@ -241,6 +241,28 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     return figures
 
 
+def coverage_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
+    """Generated tokens, and how many target passes had a draft.
+
+    Each pass yields one token of the target's own and the accepted drafts, so passes = generated - accepted
+    (theory section 1.2), whether or not a pass had a draft.
+    """
+    origin = best_origin(frame)
+    if not origin.any():
+        return {}
+    rows = frame[frame["origin"] == frame["origin"].to_numpy()[origin][0]]
+    if rows["generated_tokens"].isna().any():
+        return {}
+    generated = float(rows["generated_tokens"].sum())
+    passes = generated - float(rows["accepted_tokens"].sum())
+    figures = {"generated_tokens": Estimate(generated)}
+    if passes > 0:
+        steps = float(rows["verify_steps"].sum())
+        figures["tokens_per_target_pass"] = Estimate(generated / passes)
+        figures["draft_coverage"] = Estimate(steps / passes, verify_steps=steps)
+    return figures
+
+
 def prompt_quantities(prefills: Sequence[PrefillWindow]) -> dict[str, Estimate]:
     """The share of prompt tokens found in the cache, over all prefill batches."""
     cached = sum(item.cached_tokens for item in prefills)

@@ -91,12 +91,10 @@ class RunView:
     def drafting(self) -> Drafting:
         """Method, depth, width and branching."""
         stated = drafting_of(self.record.engine, self.arguments)
-        if stated.known or not self.record.windows:
+        if stated.known or all(window.printed_length is None for window in self.record.windows):
             return stated
         lengths = self.frame["printed_length"].to_numpy(dtype=float)
         rates = self.frame["printed_rate"].to_numpy(dtype=float)
-        if not (lengths == lengths).any():  # none but NaN
-            return stated
         if self.judged is not None and self.judged.drafting.method is not None:
             return assume_from(self.judged.drafting, lengths, rates)
         inferred = infer_width(lengths, rates)
@@ -199,10 +197,11 @@ class RunView:
         figures = configuration_quantities(self.drafting)
         if not self.record.windows and not self.record.prefills:
             return figures
-        from analysis.figures import acceptance_quantities, load_quantities, prompt_quantities
+        from analysis.figures import acceptance_quantities, coverage_quantities, load_quantities, prompt_quantities
 
         if self.pooled is not None:
             figures |= acceptance_quantities(self.pooled, self.drafting)
+        figures |= coverage_quantities(self.frame)
         figures |= load_quantities(self.frame)
         figures |= prompt_quantities(self.record.prefills)
         if self.printed is not None and self.printed.definition is not None:

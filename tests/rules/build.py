@@ -143,7 +143,7 @@ def _window(part: Mapping[str, Any], number: int, index: int, unit: str) -> Wind
         waiting_requests=part.get("waiting", 0),
         verify_steps=steps if length is not None else None,
         accepted_tokens=(length - 1) * steps if length is not None else None,
-        generated_tokens=generated,
+        generated_tokens=part.get("generated", generated),
         generation_throughput=throughput,
         printed_length=round(length, 2) if length is not None else None,
         printed_rate=part.get("printed_rate", rate),
