@@ -22,7 +22,7 @@ from collector.metrics.base import (
     Fall,
     Interval,
     SeriesKey,
-    carried,
+    UnitState,
     falls,
     same_process,
     series_key,
@@ -90,8 +90,8 @@ class Watch:
             process, fallen, since_start = self._begin(scrape), (), True
             interval = scrape.engine.interval(None, scrape.state, scrape.info)
         else:
-            process, since_start = replace(before, state=carried(before.state, scrape.state)), False
-            interval = Interval([], [])  # what lies around a reset is not known
+            process, since_start = before, False
+            interval = Interval(scrape.state)  # what lies around a reset is not known
             if not fallen:
                 interval = scrape.engine.interval(before.state, scrape.state, scrape.info)
         record = self._record(process, scrape, interval, fallen)
@@ -101,7 +101,7 @@ class Watch:
             at=scrape.state.at,
         )  # fmt: skip
         stored = process.stored | {_key_of(sample): sample.value for sample in series}
-        self._process = replace(process, run_id=run_id, stored=stored, info=scrape.info)
+        self._process = replace(process, run_id=run_id, state=interval.state, stored=stored, info=scrape.info)
         return Stored(run_id, scrape, interval, since_start, restarted, fallen)
 
     def _begin(self, scrape: Scrape) -> _Process:
@@ -137,6 +137,8 @@ class Watch:
         samples = [Sample(sample.name, sample.labels, sample.value) for sample in last.series]
         life = arguments.value(engine.life_argument) if engine.life_argument else None
         state = engine.state(samples, EngineInfo(arguments=arguments), last.at)
+        units = {name: _with_counts(unit, last.counted.get(name)) for name, unit in state.units.items()}
+        state = replace(state, units=units)
         stored = {series_key(sample): sample.value for sample in samples}
         return _Process(last.run_id, _UNKNOWN if life is None else str(life), None, state, stored)
 
@@ -167,6 +169,13 @@ class Watch:
             windows=interval.windows,
             prefills=interval.prefills,
         )
+
+
+def _with_counts(unit: UnitState, counted: tuple[float, float] | None) -> UnitState:
+    """A unit whose steps the engine does not count itself, with those that were stored of it."""
+    if counted is None or (unit.verify_steps is not None and unit.mean_length is None):
+        return unit
+    return unit._replace(verify_steps=counted[0], accepted_tokens=counted[1])
 
 
 def _is_another(before: _Process, scrape: Scrape, *, fallen: bool) -> bool:

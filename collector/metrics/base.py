@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from collector.domain.arguments import Arguments, LaunchCommand
@@ -102,10 +102,15 @@ class Fall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What lies between two scrapes of one process."""
+    """What lies between two scrapes of one process.
 
-    windows: list[Window]
-    prefills: list[PrefillWindow]
+    ``state`` is the later one as the next interval has to begin with it: a unit whose steps could not
+    be counted keeps the counts known last, so that the next that can be is taken from there.
+    """
+
+    state: EngineState
+    windows: list[Window] = field(default_factory=list)
+    prefills: list[PrefillWindow] = field(default_factory=list)
 
 
 class EngineMetrics(ABC):
@@ -152,22 +157,6 @@ def falls(before: EngineState, after: EngineState) -> list[Fall]:
         for series, value in before.counters.items()
         if series in after.counters and after.counters[series] < value
     ]
-
-
-def carried(before: EngineState, after: EngineState) -> EngineState:
-    """The later state; units whose steps could not be counted keep the counts known last.
-
-    So the next that can be counted is taken from there, and nothing is counted twice.
-    """
-    units = {
-        name: unit._replace(
-            verify_steps=known.verify_steps, accepted_tokens=known.accepted_tokens, mean_length=known.mean_length
-        )
-        if unit.verify_steps is None and (known := before.units.get(name)) is not None
-        else unit
-        for name, unit in after.units.items()
-    }
-    return replace(after, units=units)
 
 
 def same_process(before: EngineState, after: EngineState) -> bool | None:

@@ -48,29 +48,25 @@ class Sample(NamedTuple):
 
 
 class SeriesCache:
-    """Series by the text before their value.
+    """Series by the text before their value; ``None`` marks a series that is not wanted.
 
-    ``None`` marks a series that is not wanted. A cache serves one target and one choice of names.
+    A cache serves one target and one choice of names.
     """
 
     def __init__(self, most: int = 50_000) -> None:
         """Keep at most ``most`` series; beyond that begin anew."""
         self._most = most
         self._series: dict[bytes, Series | None] = {}
-
-    def get(self, text: bytes) -> Series | None:
-        """The series, ``None`` where it is not wanted.
-
-        Raises:
-            KeyError: it was not seen yet.
-        """
-        return self._series[text]
+        self.get = self._series.get
 
     def put(self, text: bytes, series: Series | None) -> None:
         """Remember a series."""
         if len(self._series) >= self._most:
             self._series.clear()
         self._series[text] = series
+
+
+_UNSEEN: Final = Series("", {})
 
 
 def parse_exposition(
@@ -97,17 +93,15 @@ def parse_exposition(
         if ended:
             raise _malformed("a line follows # EOF", line, number, source)
         text, _, figure = line.rpartition(b" ")
-        try:
-            series = cache.get(text)
-            plain = _NUMBER.fullmatch(figure) is not None
-        except KeyError:
-            plain = False
-        if not plain:
+        series = cache.get(text, _UNSEEN)
+        if series is None:
+            continue
+        if series is _UNSEEN or _NUMBER.fullmatch(figure) is None:
             series, text, figure, alone = _parse(line, number, wanted, source)
             if alone:
                 cache.put(text, series)
-        if series is None:
-            continue
+            if series is None:
+                continue
         if text in seen:
             raise _malformed("the same series appears twice", line, number, source)
         seen.add(text)

@@ -41,26 +41,24 @@ class Endpoint:
         """Prepare for requests; nothing is sent yet.
 
         Raises:
-            InputError: the address is none.
+            InputError: the address is none, or the key cannot be sent.
         """
         base = _base_url(url)
         self._timeout = timeout
         self.host = base.host
         self.port = base.port or {"http": 80, "https": 443}[base.scheme]
-        self._base = base.copy_with(username=None, password=None)
-        self.address = str(self._base).rstrip("/")
+        self.address = str(base.copy_with(username=None, password=None)).rstrip("/")
         headers = {
             "User-Agent": "draftscope",
             "Accept": "text/plain;version=0.0.4, */*;q=0.5",
             "Accept-Encoding": "identity",
         }
         if api_key:
+            if not (api_key.isascii() and api_key.isprintable()):
+                raise InputError("the API key cannot be sent", why="it holds characters that no header may have")
             headers["Authorization"] = f"Bearer {api_key}"
         auth = (base.username, base.password) if base.username else None
-        try:
-            self._client = httpx.Client(headers=headers, auth=auth, timeout=timeout, trust_env=False)
-        except (UnicodeEncodeError, ValueError) as error:
-            raise InputError("the API key cannot be sent", why="it holds characters no header may have") from error
+        self._client = httpx.Client(headers=headers, auth=auth, timeout=timeout, trust_env=False)
 
     def get(self, path: str) -> Answer:
         """Ask for one path.
@@ -134,7 +132,8 @@ def _base_url(text: str) -> httpx.URL:
     hint = "for instance http://gpu7:30000"
     try:
         url = httpx.URL(stripped if "://" in stripped else f"http://{stripped}")
-        valid = url.scheme in ("http", "https") and bool(url.host) and not url.query and not url.fragment
+        plain = not any(map(str.isspace, stripped)) and not url.query and not url.fragment
+        valid = plain and url.scheme in ("http", "https") and bool(url.host)
         port = url.port
     except (httpx.InvalidURL, ValueError, UnicodeError) as error:
         raise InputError(f"{redact_text(text)!r} is not an address", why=str(error), hint=hint) from None

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, func, select
 
 from collector.domain.arguments import Value
 from collector.domain.series import SeriesSample
+from collector.domain.windows import Origin
 from collector.storage.sources import find_sources, runs_of_source
 from collector.storage.tables import ARGUMENTS, DECODE_SAMPLES, RUN_SOURCES, RUNS, SERIES, SERIES_SAMPLES, SOURCES
+from collector.storage.windows import counted_steps
 
 
 class LastScrape(NamedTuple):
-    """The last scrape of an endpoint: its run, its instant, and the last value of every series of the run."""
+    """The last scrape of an endpoint: its run, its instant, and where everything stood.
+
+    ``series`` has the last value of every series of the run, ``counted`` the verify steps and accepted
+    tokens that were stored of each unit.
+    """
 
     run_id: int
     at: float
     series: tuple[SeriesSample, ...]
+    counted: Mapping[str, tuple[float, float]]
 
 
 def last_scrape(connection: Connection, address: str) -> LastScrape | None:
@@ -30,7 +38,10 @@ def last_scrape(connection: Connection, address: str) -> LastScrape | None:
     windows = DECODE_SAMPLES.c
     query = select(func.max(windows.at)).where(windows.run_id == run_id, windows.source_id == sources[0].id)
     at = connection.execute(query).scalar_one()
-    return None if at is None else LastScrape(run_id, at, _last_series(connection, run_id))
+    if at is None:
+        return None
+    counted = counted_steps(connection, run_id, sources[0].id, Origin.COUNTERS)
+    return LastScrape(run_id, at, _last_series(connection, run_id), counted)
 
 
 def run_that_states(

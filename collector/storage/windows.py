@@ -15,8 +15,8 @@ from collector.storage.packing import pack_counts, unpack_counts
 from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, SERIES, SERIES_SAMPLES, UNITS
 from collector.storage.types import storable
 
-_ORIGINS: Final = tuple(Origin)
-_ORIGIN_CODES: Final = {origin: code for code, origin in enumerate(_ORIGINS)}
+_ORIGIN_CODES: Final[Mapping[str, int]] = {"requests": 0, "counters": 1, "log": 2, "gauges": 3}
+_ORIGINS: Final = {_ORIGIN_CODES[origin]: origin for origin in Origin}
 
 
 def append_windows(connection: Connection, run_id: int, source_id: int, windows: Sequence[Window]) -> int:
@@ -68,6 +68,21 @@ def load_prefills(connection: Connection, run_id: int) -> list[PrefillWindow]:
         PrefillWindow(position, line, at, units[unit], _number(new), _number(cached))
         for _run, _source, position, line, at, unit, new, cached in connection.execute(query)
     ]
+
+
+def counted_steps(
+    connection: Connection, run_id: int, source_id: int, origin: Origin
+) -> Mapping[str, tuple[float, float]]:
+    """Verify steps and accepted tokens that a source counted of a run, summed by unit; units without any are left out."""
+    columns = DECODE_SAMPLES.c
+    query = (
+        select(columns.unit_id, func.sum(columns.verify_steps), func.sum(columns.accepted_tokens))
+        .where(columns.run_id == run_id, columns.source_id == source_id, columns.origin == _ORIGIN_CODES[origin])
+        .where(columns.verify_steps.is_not(None))
+        .group_by(columns.unit_id)
+    )
+    units = _unit_names(connection)
+    return {units[unit]: (steps, accepted) for unit, steps, accepted in connection.execute(query)}
 
 
 def mean_running_requests(connection: Connection, run_id: int) -> float | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SHORTEST: Final = 1.0
 """Seconds between two scrapes; more often would disturb the engine."""
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +41,7 @@ def duration(text: str, option: str) -> float:
     """
     stripped = text.strip().lower()
     seconds: float | None = None
-    if re.fullmatch(r"\d+(?:\.\d+)?", stripped):
+    if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", stripped):
         seconds = float(stripped)
     elif stripped and "".join(match[0] for match in _PART.finditer(stripped)) == stripped:
         seconds = sum(float(match[1]) * _UNITS[match[2]] for match in _PART.finditer(stripped))

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -55,16 +55,18 @@ class Recording:
     def snapshots(self) -> list[tuple[float, bytes]]:
         """Instants and bodies of ``/metrics``."""
         files = sorted(self.folder.glob("metrics-*.prom.gz"))
-        return [(int(file.name.split("-")[1].split(".")[0]) / 1000, gzip.decompress(file.read_bytes())) for file in files]
+        return [
+            (int(file.name.split("-")[1].split(".")[0]) / 1000, gzip.decompress(file.read_bytes())) for file in files
+        ]
 
     def process_at(self, at: float) -> int:
-        return sum(start <= at for start in self.truth["starts"]) - 1
+        return max(sum(start <= at for start in self.truth["starts"]) - 1, 0)
 
     def info_at(self, at: float) -> dict[str, Any]:
         """What was said at the start of the process of that instant; at the very end, what was said after the load."""
         number = self.process_at(at)
         name = f"server_info-start{number or ''}" if at < self.snapshots[-1][0] else "server_info"
-        return json.loads(gzip.decompress((self.folder / f"{name}.json.gz").read_bytes()))
+        return _document(self.folder / f"{name}.json.gz")
 
     def sums(self, *, before: bool = False, process: int | None = None) -> Truth:
         """The requests of the load; ``before`` adds those before the first snapshot."""
@@ -77,6 +79,11 @@ class Recording:
             sum(part["spec_verify_ct"] or 0 for part in parts),
             None if None in drafts else sum(drafts),
         )
+
+
+@cache
+def _document(path: Path) -> dict[str, Any]:
+    return json.loads(gzip.decompress(path.read_bytes()))
 
 
 @dataclass
@@ -112,6 +119,8 @@ class Replay:
         if path in (release_path, "/get_server_info"):
             info = self.change_info(self.recording.info_at(self.clock()))
             return 200, "application/json", json.dumps(info).encode()
+        if path == "/v1/models":
+            return 200, "application/json", b'{"object":"list","data":[{"id":"tiny"}]}'
         return 404, "application/json", b'{"detail":"Not Found"}'
 
 
@@ -139,6 +148,7 @@ class QuietHandler(BaseHTTPRequestHandler):
     """HTTP/1.1 without a log on stderr."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     timeout = 5
 
     def log_message(self, *_: object) -> None:

@@ -146,14 +146,16 @@ def _with_mean(unit: UnitState, mean: float | None, arguments: Arguments) -> Uni
         return unit._replace(verify_steps=0.0, accepted_tokens=0.0) if none_yet else unit
     if unit.generated_tokens is None:
         return unit
-    batch = unit.running_requests or 0.0
-    if unit.target_passes:
-        batch = max(batch, unit.generated_tokens / unit.target_passes)
+    tokens, running, steps = unit.generated_tokens, max(unit.running_requests or 0.0, 1.0), interval_of(arguments)
     width = arguments.value("speculative_num_draft_tokens") or LARGEST_WIDTH
-    unseen = int(interval_of(arguments) * max(batch, 1.0) * width)
-    # Without passes the tokens are those of finished requests: those in the cache are still to come.
-    late = unseen + int(unit.tokens_in_use or 0) if unit.target_passes is None else 0
-    counts = counts_since_start(mean, unit.generated_tokens, Definition.of(arguments), below=unseen, above=late)
+    if unit.target_passes:
+        # The last decode line was written at a multiple of the interval; what came later is not in the mean.
+        late = tokens / unit.target_passes * (unit.target_passes % steps)
+        below, above = int(steps * max(running, tokens / unit.target_passes) * width), int(late) + 1
+    else:
+        # These are the tokens of finished requests: those in the cache are still to come.
+        late, below, above = 0.0, int(steps * running * width), int(steps * running * width + (unit.tokens_in_use or 0))
+    counts = counts_since_start(mean, tokens - late, Definition.of(arguments), below=below, above=above)
     if counts is None:
         return unit
     return unit._replace(verify_steps=counts.verify_steps, accepted_tokens=counts.accepted_tokens, mean_length=mean)

@@ -12,6 +12,7 @@ Verify steps come from the best of three sources, chosen once a window:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from collector.domain.arguments import Arguments
@@ -30,7 +31,8 @@ _AT_START: Final = UnitState(verify_steps=0.0, accepted_tokens=0.0)
 
 def interval(before: EngineState | None, after: EngineState, arguments: Arguments) -> Interval:
     """Windows and prefills of every unit; without a scrape before, since the start of the process."""
-    found = Interval([], [])
+    found = Interval(after)
+    units: dict[str, UnitState] = {}
     position = round(after.at * 1000)
     for name, unit in after.units.items():
         earlier = before.units.get(name) if before is not None else None
@@ -42,17 +44,10 @@ def interval(before: EngineState | None, after: EngineState, arguments: Argument
             since_start = _Unit(None, unit, arguments).window(position + 1, after.at, name, None)
             found.windows.append(since_start._replace(generated_tokens=None, prefills=0))
         if reader.delta("computed_tokens"):
-            found.prefills.append(
-                PrefillWindow(
-                    position,
-                    0,
-                    after.at,
-                    name,
-                    reader.delta("computed_tokens") or 0.0,
-                    reader.delta("cached_tokens") or 0.0,
-                )
-            )
-    return found
+            computed, cached = reader.delta("computed_tokens") or 0.0, reader.delta("cached_tokens") or 0.0
+            found.prefills.append(PrefillWindow(position, 0, after.at, name, computed, cached))
+        units[name] = reader.settled()
+    return replace(found, state=replace(after, units=units))
 
 
 class _Unit:
@@ -105,6 +100,16 @@ class _Unit:
         )
 
     # ---- acceptance
+
+    def settled(self) -> UnitState:
+        """The later state, with the counts from which the next window has to go on."""
+        counts = self._counted()
+        if self.since_start or self.before.verify_steps is None or (counts is not None and counts.verify_steps):
+            return self.after
+        known = self.before
+        return self.after._replace(
+            verify_steps=known.verify_steps, accepted_tokens=known.accepted_tokens, mean_length=known.mean_length
+        )
 
     def _counted(self) -> Counts | None:
         """Counts between both instants, where both are counted in one way."""
