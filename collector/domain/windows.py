@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from itertools import repeat
+from typing import Any, Generic, NamedTuple, TypeVar
 
 
 class Origin(StrEnum):
@@ -74,3 +76,24 @@ class PrefillWindow(NamedTuple):
     unit: str
     new_tokens: float
     cached_tokens: float
+
+
+Row = TypeVar("Row", Window, PrefillWindow)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns(Generic[Row]):
+    """Many windows of one kind as columns, which cost a tenth of as many objects.
+
+    ``values`` has one item a field of ``kind``, in its order: a list of ``length`` values, or one
+    value that all rows share.
+    """
+
+    kind: type[Row]
+    length: int
+    values: tuple[Any, ...]
+
+    def rows(self) -> list[Row]:
+        """The same as objects."""
+        lists = (value if isinstance(value, list) else repeat(value, self.length) for value in self.values)
+        return [self.kind._make(row) for row in zip(*lists, strict=False)]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate, count
 from typing import Final, NamedTuple
 
 from collector.domain.arguments import LaunchCommand, Value
@@ -20,6 +21,7 @@ from collector.domain.evidence import LONGEST_TEXT, Evidence
 from collector.domain.redaction import redact_text
 from collector.domain.runs import Event, Reading, RunRecord
 from collector.domain.versions import Release
+from collector.domain.windows import Columns, PrefillWindow, Window
 from collector.formats.pairs import PairTail
 from collector.formats.shapes import ShapeCounter
 
@@ -117,20 +119,44 @@ class RunPart:
     """What was read of one run since the last :meth:`Session.take`.
 
     ``number`` counts the runs of this source from 0. ``run`` has the facts known so far; its
-    lists hold only what is new. ``ended`` says that no more will come.
+    lists hold only what is new. ``ended`` says that no more will come. ``windows`` and ``prefills``
+    are further samples as columns, where these were asked for.
     """
 
     number: int
     run: RunRecord
     ended: bool
+    windows: list[Columns[Window]] = field(default_factory=list)
+    prefills: list[Columns[PrefillWindow]] = field(default_factory=list)
+
+
+class Places(NamedTuple):
+    """Where lines that do not stand one after the other came from: byte offset and line number of each."""
+
+    offsets: list[int]
+    numbers: list[int]
 
 
 class Block(NamedTuple):
-    """Whole lines of a source: where they begin, the number of the first, the bytes."""
+    """Whole lines of a source: where they begin, the number of the first, the bytes.
+
+    Lines that were taken out of others have ``places``; their data ends with a newline.
+    """
 
     offset: int
     first_line: int
     data: bytes
+    places: Places | None = None
+
+    def lines(self) -> Iterator[tuple[int, int, bytes]]:
+        """Byte offset, number and bytes of each line, without its newline."""
+        lines = self.data.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        if self.places is not None:
+            return zip(*self.places, lines, strict=True)
+        starts = accumulate((len(line) + 1 for line in lines), initial=self.offset)
+        return zip(starts, count(self.first_line), lines, strict=False)
 
 
 class Life:
@@ -141,6 +167,8 @@ class Life:
         self.record = record
         self.ended = False
         self.changed = True
+        self.windows: list[Columns[Window]] = []
+        self.prefills: list[Columns[PrefillWindow]] = []
         self._kinds: dict[str, int] = {}
 
     def add(self, event: Event) -> None:
@@ -155,15 +183,19 @@ class Life:
         """Events that were read and not kept, by kind."""
         return {kind: count - EVENTS_OF_A_KIND for kind, count in self._kinds.items() if count > EVENTS_OF_A_KIND}
 
-    def part(self) -> RunPart:
-        """What is new, leaving the lists empty for what follows."""
+    def part(self, *, columns: bool) -> RunPart:
+        """What is new, leaving the lists empty for what follows; without ``columns`` all samples are rows."""
         record = self.record
-        windows = sorted(record.windows)
-        part = RunPart(
-            self.number,
-            replace(record, events=record.events, windows=windows, prefills=record.prefills),
-            self.ended,
-        )
+        part = RunPart(self.number, record, self.ended, self.windows, self.prefills)
+        self.windows, self.prefills = [], []
+        windows, prefills = record.windows, record.prefills
+        if not columns:
+            for chunk in part.windows:
+                windows += chunk.rows()
+            for prefill_chunk in part.prefills:
+                prefills += prefill_chunk.rows()
+            part.windows, part.prefills = [], []
+        part.run = replace(record, events=record.events, windows=sorted(windows), prefills=sorted(prefills))
         record.events, record.windows, record.prefills = [], [], []
         self.changed = False
         return part
@@ -190,24 +222,20 @@ class Session(ABC):
 
     def block(self, block: Block) -> None:
         """Read a block of whole lines."""
-        position = block.offset
-        number = block.first_line
-        lines = block.data.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
         read = self.line
-        for line in lines:
+        for position, number, line in block.lines():
             read(position, number, line)
-            position += len(line) + 1
-            number += 1
 
     @abstractmethod
     def finish(self) -> None:
         """The source has ended: everything held back is decided now."""
 
-    def take(self) -> list[RunPart]:
-        """What was read since the last call, run by run; runs that ended are let go."""
-        parts = [life.part() for life in self.lives if life.changed or life.ended]
+    def take(self, *, columns: bool = False) -> list[RunPart]:
+        """What was read since the last call, run by run; runs that ended are let go.
+
+        With ``columns``, samples that were read as columns are given so, which is cheaper.
+        """
+        parts = [life.part(columns=columns) for life in self.lives if life.changed or life.ended]
         self.lives = [life for life in self.lives if not life.ended]
         return parts
 

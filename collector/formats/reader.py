@@ -1,21 +1,17 @@
-"""Reads a log as its bytes come: finds out whose it is, then lets that engine's session read it."""
+"""Reads a log as its bytes come: unwraps it, finds out whose it is, lets that engine's session read it."""
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import replace
 
 from collector.domain.runs import Reading
-from collector.formats import format_of
-from collector.formats.base import LogFormat, ReadOptions, RunPart, Session
+from collector.formats.base import LogFormat, ReadOptions, RunPart
 from collector.formats.blocks import BlockCutter
-from collector.formats.sniff import recognise_log
-
-HEAD_BYTES: Final = 1 << 20
-"""How much of a log is looked at to find out whose it is."""
+from collector.formats.streams import HEAD_BYTES, Knowledge, Stream, together
 
 
 class LogReader:
-    """One reading of one log, fed with bytes in pieces of any size.
+    """One reading of one source, fed with bytes in pieces of any size.
 
     Call :meth:`take` between pieces to bound the memory. What comes out does not depend on how
     the bytes were cut.
@@ -24,18 +20,19 @@ class LogReader:
     def __init__(self, options: ReadOptions, engine: str | None = None) -> None:
         self.options = options
         self._cutter = BlockCutter()
-        self._head: list[bytes] = []
-        self._head_bytes = 0
+        self._found = Knowledge(options, engine)
+        self._root = Stream(self._found, head_bytes=HEAD_BYTES)
         self._bytes = 0
-        self._session: Session | None = None
-        self.format: LogFormat | None = None
-        if engine is not None:
-            self._start(format_of(engine))
 
     @property
     def bytes_read(self) -> int:
         """How many bytes were fed."""
         return self._bytes
+
+    @property
+    def format(self) -> LogFormat | None:
+        """The format of the first log that was recognised."""
+        return self._found.formats[0] if self._found.formats else None
 
     def feed(self, data: bytes) -> None:
         """Read further bytes.
@@ -44,14 +41,18 @@ class LogReader:
             UnreadableInput: the first bytes are no log that is read here.
         """
         self._bytes += len(data)
-        if self._session is None:
-            self._head.append(data)
-            self._head_bytes += len(data)
-            if self._head_bytes >= HEAD_BYTES:
-                self._recognise()
-            return
         for block in self._cutter.feed(data):
-            self._session.block(block)
+            self._root.block(block)
+        self._raise_if_strange()
+
+    def settle(self) -> None:
+        """Decide from what has come so far whose log it is, as nothing more may come for a while.
+
+        Raises:
+            UnreadableInput: it is no log that is read here.
+        """
+        self._root.settle()
+        self._raise_if_strange()
 
     def finish(self) -> None:
         """The log has ended.
@@ -59,31 +60,30 @@ class LogReader:
         Raises:
             UnreadableInput: it was no log that is read here.
         """
-        if self._session is None:
-            self._recognise()
-        assert self._session is not None
         for block in self._cutter.finish():
-            self._session.block(block)
-        self._session.finish()
+            self._root.block(block)
+        self._root.finish()
+        self._raise_if_strange()
+        if not self._found.formats and self._found.error is not None:
+            raise self._found.error
 
-    def take(self) -> list[RunPart]:
-        """What was read since the last call, run by run."""
-        return self._session.take() if self._session is not None else []
+    def take(self, *, columns: bool = False) -> list[RunPart]:
+        """What was read since the last call, run by run; with ``columns`` as :meth:`Session.take` says."""
+        return list(self._root.take(columns=columns))
 
     def summary(self) -> Reading:
         """What was made of the log so far."""
-        reading = self._session.summary() if self._session is not None else Reading(self.options.source)
-        reading.lines = self._cutter.lines
-        reading.oversize_lines = self._cutter.oversize
-        return reading
+        reading = together(list(self._root.readings()), self.options.source)
+        kind = f"{reading.kind} in {', '.join(self._found.titles)}" if self._found.titles else reading.kind
+        return replace(
+            reading,
+            kind=kind,
+            lines=self._cutter.lines,
+            oversize_lines=self._cutter.oversize + self._root.oversize,
+            notes=(*reading.notes, *self._root.notes()),
+        )
 
-    def _recognise(self) -> None:
-        head = b"".join(self._head)
-        self._head = []
-        self._start(recognise_log(head[:HEAD_BYTES], self.options.source))
-        self._bytes -= len(head)
-        self.feed(head)
-
-    def _start(self, log_format: LogFormat) -> None:
-        self.format = log_format
-        self._session = log_format.session(self.options)
+    def _raise_if_strange(self) -> None:
+        """A source that is not wrapped and not recognised need not be read to its end."""
+        if self._found.error is not None and not self._found.titles:
+            raise self._found.error

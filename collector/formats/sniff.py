@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from collector.domain.errors import UnreadableInput
 from collector.formats import formats
-from collector.formats.base import LogFormat
+from collector.formats.base import Block, LogFormat
+from collector.formats.tidy import tidied
 
 
 class Stranger(NamedTuple):
@@ -69,7 +70,8 @@ def recognise_log(head: bytes, source: str) -> LogFormat:
     """
     if not head.strip():
         raise UnreadableInput("the input is empty", where=source, hint="give the log of the inference engine")
-    ranked = sorted(((log_format.likeness(head), log_format) for log_format in formats()), key=lambda item: -item[0])
+    tidy = tidied(Block(0, 1, head)).data
+    ranked = sorted(((log_format.likeness(tidy), log_format) for log_format in formats()), key=lambda item: -item[0])
     if ranked and ranked[0][0] > 0:
         return ranked[0][1]
     raise UnreadableInput("this is not a log that draftscope reads", why=describe(head), where=source, hint=_hint(head))

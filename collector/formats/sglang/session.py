@@ -26,7 +26,8 @@ from collector.formats.tracebacks import BEGIN, Tracebacks
 DEFAULT_INTERVAL: Final = 40
 """Decode steps between two decode lines where neither log nor launch command states them."""
 
-_GLUED: Final = re.compile(rb"(?<=refleaks\.html)\[\d{4}-")
+# A progress bar, or Python's leak notice at exit, ends without a newline.
+_GLUED: Final = re.compile(rb"(?<=it/s\]|s/it\]|\.html)\[\d{4}-\d\d-\d\d \d\d:")
 _PYTHON_WARNING: Final = re.compile(rb"\.py:\d+: \w*Warning: ")
 # Lines of Python, of progress bars and of libraries that leave without a trace of the engine.
 _BARE_NOISE: Final = (
@@ -114,7 +115,7 @@ class SglangSession(Session):
             line = without_colour(line)
         head = self._heads.read(line)
         if head is None:
-            glued = _GLUED.search(line) if b"refleaks.html[" in line else None
+            glued = _GLUED.search(line)
             if glued is not None:
                 self.line(position + glued.start(), number, line[glued.start() :])
                 return
