@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
+from analysis.causes.weighing import WeighedCause
 from analysis.theory.payoff import PayOff
 from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Argument
@@ -26,6 +27,7 @@ class Diagnosis:
 
     ``headline`` is the whole answer in one sentence, ``next_steps`` what to do first (at most
     three). ``runs`` has the subject first. ``payoff`` is set where a comparable baseline exists.
+    ``causes`` are weighed against each other, the likeliest first; ``refuted_causes`` are ruled out.
     """
 
     headline: str
@@ -38,6 +40,8 @@ class Diagnosis:
     crashes: tuple[RuleCrash, ...] = ()
     readings: tuple[Reading, ...] = ()
     payoff: PayOff | None = None
+    causes: tuple[WeighedCause, ...] = ()
+    refuted_causes: tuple[WeighedCause, ...] = ()
 
     @property
     def subject(self) -> RunView:
@@ -75,7 +79,8 @@ class Diagnosis:
                 {"rule": r.rule, "name": r.name, "why": r.why, "evidence": _evidence(r.evidence)}
                 for r in self.ruled_out
             ],
-            "causes": [],
+            "causes": [cause.document() for cause in self.causes],
+            "refuted_causes": [cause.document() for cause in self.refuted_causes],
             "skipped": [
                 _without_empty({"rule": s.rule, "name": s.name, "reason": s.reason, "provide": s.provide})
                 for s in self.skipped

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from analysis.base import CannotLook, Rule, catalogue
 from analysis.case import Case
+from analysis.causes.facts import Facts
+from analysis.causes.weighing import weigh
 from analysis.diagnosis import Diagnosis
 from analysis.summary import headline, next_steps
 from analysis.thresholds import Thresholds
@@ -41,6 +43,8 @@ def diagnose(bundle: Bundle, thresholds: Thresholds | None = None) -> Diagnosis:
     ]
     findings = tuple(sorted(case.findings, key=lambda item: (-item.severity, item.rule, item.scope)))
     answers = verdicts(case, findings)
+    differential = weigh(Facts(case, findings))
+    crashes += differential.crashes
     case.run.rules_by_flag = {
         str(item.values["flag"]): item.rule for item in reversed(findings) if item.values.get("flag") is not None
     }
@@ -55,6 +59,8 @@ def diagnose(bundle: Bundle, thresholds: Thresholds | None = None) -> Diagnosis:
         crashes=tuple(crashes),
         readings=tuple(bundle.readings),
         payoff=case.payoff_or_none,
+        causes=differential.causes,
+        refuted_causes=differential.ruled_out,
     )
 
 

@@ -1,0 +1,1 @@
+"""What could explain the findings: one module a cause, weighed against each other."""
