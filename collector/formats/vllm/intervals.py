@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from collector.domain.windows import PrefillWindow, Window
-from collector.formats.vllm.counts import LifetimeCounts, SpecCounts
+from collector.formats.counts import SpecCounts
+from collector.formats.vllm.lifetime import LifetimeCounts
 from collector.formats.vllm.stats import Stats
 
 SAME_INSTANT_SECONDS: Final = 1.0

@@ -17,10 +17,11 @@ from collector.domain.versions import Release, ReleaseRange
 from collector.formats.base import Dispatch, Life, Line, ReadOptions, Session, decode
 from collector.formats.base import Place as LinePlace
 from collector.formats.beginnings import wordings_of
+from collector.formats.counts import spec_counts
 from collector.formats.tracebacks import BEGIN, Tracebacks
 from collector.formats.vllm import configuration
-from collector.formats.vllm.counts import LifetimeCounts, spec_counts
 from collector.formats.vllm.intervals import Acceptance, Intervals, Place, Read, interval_seconds
+from collector.formats.vllm.lifetime import LifetimeCounts
 from collector.formats.vllm.lines import LINES
 from collector.formats.vllm.prefix import Calendar, Head, HeadReader, Parts, without_colour
 from collector.formats.vllm.stats import StatsReader

@@ -1,11 +1,8 @@
-"""Counts behind vLLM's acceptance figures.
+"""Counts behind rounded acceptance figures.
 
-A ``SpecDecoding metrics`` line prints accepted and drafted tokens as they were counted. The number
-of drafts and the counts by position are behind rounded figures: a length with two decimals and a
-rate with three for each position. Both are recovered here.
-
-Source: vLLM, ``vllm/v1/spec_decode/metrics.py`` (0.8.3 to 0.32.0) and ``vllm/spec_decode/metrics.py``
-(up to 0.9.2).
+vLLM and llama.cpp print accepted and drafted tokens as they were counted. The number of drafts and
+the counts by position are behind rounded figures: a length with two decimals and a rate with three
+for each position. Both are recovered here.
 """
 
 from __future__ import annotations
@@ -42,32 +39,66 @@ def spec_counts(
     length: float | None,
     positions: tuple[float, ...],
     depth: int | None = None,
+    *,
+    known: int | None = None,
+    most: int | None = None,
+    short: bool = False,
 ) -> SpecCounts:
-    """Counts of one interval from what was printed.
+    """Counts from what was printed.
 
-    ``length`` is the printed mean acceptance length (``None`` or NaN where there is none),
-    ``positions`` the printed rates, ``depth`` the configured number of draft tokens for lines
-    without positions. The number of drafts is the one that explains all figures; of several the one
-    nearest to the middle of what they allow. With every draft at full length it is exact.
+    ``length`` is the printed mean acceptance length (``None`` or NaN where there is none), ``positions``
+    the printed rates, ``depth`` the configured number of draft tokens for lines without positions.
+    The number of drafts is the one that explains all figures: ``known``, where another line counted
+    drafts and that fits; else drafts of full length, where those fit and drafts are not often
+    ``short``; else the one nearest to the middle of what the figures allow. ``most`` is a number that
+    there cannot be more drafts than. With every draft at full length it is exact.
     """
     depth = len(positions) or depth
     if not drafted:
         return SpecCounts(accepted, drafted, 0.0, (0.0,) * len(positions) or None)
-    if not depth:
-        return SpecCounts(accepted, drafted)
     bonus = _bonus(length, positions)
-    fewest = -(-drafted // depth)
-    if not positions or not accepted:
-        return SpecCounts(accepted, drafted, float(fewest), _zeros(positions), bonus)
+    fewest = -(-drafted // depth) if depth else 1
     low, high = _bounds(accepted, length, positions, bonus)
-    low = max(low, float(fewest))
-    full = drafted % depth == 0 and low - _SLACK <= fewest <= high + _SLACK
-    drafts = fewest if full else _best(accepted, positions, low, high, most=drafted)
+    low, high = max(low, float(fewest)), min(high, float(drafted))
+    if most is not None and most >= low:
+        high = min(high, float(most))
+    if known is not None and low - _SLACK <= known <= high + _SLACK:
+        drafts = known
+    elif depth and not short and drafted % depth == 0 and low - _SLACK <= fewest <= high + _SLACK:
+        drafts = fewest
+    else:
+        found = _likely(accepted, length, positions, bonus, low, high, known=depth is not None, short=short)
+        if found is None:
+            return SpecCounts(accepted, drafted)
+        drafts = found
     return SpecCounts(accepted, drafted, float(drafts), _shares(accepted, positions, drafts), bonus)
 
 
-def _zeros(positions: tuple[float, ...]) -> tuple[float, ...] | None:
-    return (0.0,) * len(positions) if positions else None
+def _likely(
+    accepted: int,
+    length: float | None,
+    positions: tuple[float, ...],
+    bonus: bool | None,
+    low: float,
+    high: float,
+    *,
+    known: bool,
+    short: bool,
+) -> int | None:
+    """A number of drafts between the bounds, ``None`` where nothing narrows them."""
+    if accepted and positions and sum(positions) > 0:
+        return _best(accepted, positions, low, high)
+    if (
+        accepted
+        and length is not None
+        and math.isfinite(length)
+        and bonus is not False
+        and length > 1 + LENGTH_ROUNDING
+    ):
+        return round(min(max(accepted / (length - 1), low), high))
+    if short and high < math.inf:
+        return math.floor(high + _SLACK)
+    return math.ceil(low - _SLACK) if known else None
 
 
 def _bonus(length: float | None, positions: tuple[float, ...]) -> bool | None:
@@ -87,22 +118,25 @@ def _bounds(
     accepted: int, length: float | None, positions: tuple[float, ...], bonus: bool | None
 ) -> tuple[float, float]:
     """The numbers of drafts that length and positions allow."""
+    low, high = 0.0, math.inf
+    if not accepted:
+        return low, high
     own = sum(positions)
     slack = len(positions) * POSITION_ROUNDING
-    low = accepted / (own + slack)
-    high = accepted / (own - slack) if own > slack else math.inf
-    if length is not None and not math.isnan(length) and bonus is not None:
-        extra = length - bonus
+    if positions and own + slack > 0:
+        low = accepted / (own + slack)
+        high = accepted / (own - slack) if own > slack else math.inf
+    if length is not None and math.isfinite(length) and (bonus is not None or not positions):
+        extra = length - (bonus is not False)
         low = max(low, accepted / (extra + LENGTH_ROUNDING)) if extra + LENGTH_ROUNDING > 0 else low
         high = min(high, accepted / (extra - LENGTH_ROUNDING)) if extra > LENGTH_ROUNDING else high
     return low, high
 
 
-def _best(accepted: int, positions: tuple[float, ...], low: float, high: float, most: int) -> int:
+def _best(accepted: int, positions: tuple[float, ...], low: float, high: float) -> int:
     """The whole number between the bounds whose multiples of the rates are nearest to whole numbers."""
-    first = max(1, math.ceil(low - _SLACK))
-    last = min(math.floor(min(high, most) + _SLACK), most)
-    middle = round(accepted / sum(positions)) if sum(positions) else first
+    first, last = max(1, math.ceil(low - _SLACK)), math.floor(high + _SLACK)
+    middle = round(accepted / sum(positions))
     if last < first:
         return max(middle, first)
     middle = min(max(middle, first), last)
@@ -124,11 +158,13 @@ def _fits(accepted: int, positions: tuple[float, ...], drafts: int) -> bool:
     return fewest <= accepted <= most
 
 
-def _shares(accepted: int, positions: tuple[float, ...], drafts: int) -> tuple[float, ...]:
+def _shares(accepted: int, positions: tuple[float, ...], drafts: int) -> tuple[float, ...] | None:
     """Counts by position: whole numbers that print as the rates, adding up to the accepted tokens where they can.
 
     What rounding leaves open is spread over the positions.
     """
+    if not positions:
+        return None
     counts = [round(rate * drafts) for rate in positions]
     missing = accepted - sum(counts)
     sign = 1 if missing > 0 else -1
@@ -142,24 +178,3 @@ def _shares(accepted: int, positions: tuple[float, ...], drafts: int) -> tuple[f
     if list(positions) == sorted(positions, reverse=True):
         counts.sort(reverse=True)  # equal rates; a later position never accepts more often
     return tuple(float(max(count, 0)) for count in counts)
-
-
-class LifetimeCounts(NamedTuple):
-    """The cumulative counters of a V0 line: draft tokens, emitted tokens (the target's own included), and depth."""
-
-    drafted: int
-    emitted: int
-    depth: int
-
-    @property
-    def verify_steps(self) -> float:
-        """Steps times requests: every draft of V0 has full length."""
-        return self.drafted / self.depth
-
-    @property
-    def accepted(self) -> float:
-        """Accepted tokens as the other engines count them.
-
-        What V0 prints as accepted also counts tokens behind a rejected one, so it cannot be used.
-        """
-        return self.emitted - self.verify_steps

@@ -1,4 +1,4 @@
-"""Counts are recovered from vLLM's printed figures."""
+"""Counts are recovered from printed figures."""
 
 import math
 import os
@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.formats.vllm.counts import LifetimeCounts, spec_counts
+from collector.formats.counts import spec_counts
+from collector.formats.vllm.lifetime import LifetimeCounts
 
 SOAK = os.environ.get("DRAFTSCOPE_SOAK") == "1"
 
