@@ -131,7 +131,9 @@ class LaunchCommand:
     """How a server was started: its command line, redacted, and what it asks for.
 
     ``requested`` has the engine's own field names (aliases resolved), ``environment`` the
-    assignments before the command, ``unknown`` the options this reader does not know.
+    assignments before the command, ``unknown`` the options this reader does not know. ``program``
+    are the words before the options, ``places`` where each field stands, ``label`` which of
+    several commands of one source this is (``service decode``).
     """
 
     engine: str
@@ -141,6 +143,9 @@ class LaunchCommand:
     unknown: tuple[str, ...] = ()
     source: str = ""
     line: int | None = None
+    program: tuple[str, ...] = ()
+    places: Mapping[str, Evidence] = field(default_factory=dict)
+    label: str = ""
 
     @property
     def evidence(self) -> Evidence:
@@ -148,11 +153,5 @@ class LaunchCommand:
         return Evidence(self.source, self.line, self.text)
 
     def evidence_of(self, name: str) -> Evidence:
-        """The line of the command that gives a flag; the whole command where it stands under another spelling."""
-        option = "--" + name.replace("_", "-")
-        for number, line in enumerate(self.text.splitlines()):
-            if option in line.replace("=", " ").split() or f"--{name}" in line.replace("=", " ").split():
-                return Evidence(
-                    self.source, None if self.line is None else self.line + number, line.strip().rstrip("\\ ")
-                )
-        return self.evidence
+        """The line that gives a flag; the whole command where that is not known."""
+        return self.places.get(name) or self.evidence

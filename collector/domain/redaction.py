@@ -27,7 +27,7 @@ _HARMLESS_NAME = re.compile(
 # name=value, name: value, 'name': 'value', --name value; only names that may tell a secret are looked at
 _PAIR = re.compile(
     r"""(?<![\w-])(?P<name>['"]?(?:--)?[\w-]{0,60}(?:key|token|secret|passw|passphrase|credential|auth)[\w-]{0,60}['"]?)"""
-    r"""(?P<sep>\s?[=:]\s?|\s+(?=[^\s-]))"""
+    r"""(?P<sep>\s?[=:]\s?|(?:\s|\\\r?\n)+(?=[^\s\\-]))"""
     r"""(?P<value>'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|[^\s,;&)}\]'"]+)""",
     re.IGNORECASE,
 )
@@ -75,7 +75,7 @@ def redact_text(text: str) -> str:
 
 def _mask_pair(match: re.Match[str]) -> str:
     name, separator, value = match["name"], match["sep"], match["value"]
-    if separator.isspace() and not name.startswith("--"):
+    if not separator.strip("\\ \t\r\n") and not name.startswith("--"):
         return match[0]
     if value in _EMPTY or not is_secret_name(name):
         return match[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collector.launch.commands import parse_launch
-from collector.launch.settings import settings_file, with_settings
+from collector.launch.commands import find_launches, parse_launch
+from collector.launch.render import render
+from collector.launch.settings import launch_of_settings, settings_file, with_settings
 
-__all__ = ["parse_launch", "settings_file", "with_settings"]
+__all__ = ["find_launches", "launch_of_settings", "parse_launch", "render", "settings_file", "with_settings"]

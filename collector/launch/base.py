@@ -15,6 +15,8 @@ class Dialect(ABC):
 
     engine: ClassVar[str]
     title: ClassVar[str]
+    program: ClassVar[tuple[str, ...]]
+    """The words that start the server, where a command must be written without one to go by."""
     settings_field: ClassVar[str] = ""
     """The field that names a file of further options, if the engine has one."""
 
@@ -34,6 +36,11 @@ class Dialect(ABC):
     def settled(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """What was read, in the form and under the names that the engine itself uses."""
         return values
+
+    def starts_in(self, image: str) -> tuple[str, ...]:
+        """The program that a container of this image starts when no command is given; nothing if it starts none."""
+        del image
+        return ()
 
     def named_in(self, text: str) -> bool:
         """Whether a quoted text may hold the engine's launch command."""

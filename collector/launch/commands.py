@@ -2,108 +2,237 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-import collector.launch
 from collector.domain.arguments import LaunchCommand
-from collector.domain.errors import UnreadableInput
+from collector.domain.errors import MalformedInput, UnreadableInput
+from collector.domain.evidence import Evidence
 from collector.domain.redaction import MASK, is_secret_name, redact_mapping, redact_text
 from collector.launch.base import Dialect
-from collector.launch.options import read_options
+from collector.launch.dialects import dialects, mentions_engine
+from collector.launch.options import Read, read_options
+from collector.launch.render import quoted
+from collector.launch.settings import settings_file, with_settings
 from collector.launch.shell import Word, split_words
+from collector.launch.sources import Snippet, snippets_of
 
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 _REDIRECTION: Final = re.compile(r"\d*(?:>>?|<)(?:&\d+)?(?P<target>.*)")
-_PROMPT: Final = re.compile(r"(?m)^[ \t]*(?:\$|>>>|[\w.-]+@[\w.-]+:[^\n#$]{0,80}[#$])[ \t]+(?=\S)")
-
-
-@cache
-def dialects() -> tuple[Dialect, ...]:
-    """The launch dialects of this package, by engine."""
-    found: list[Dialect] = []
-    for info in pkgutil.iter_modules(collector.launch.__path__, "collector.launch."):
-        candidate = getattr(importlib.import_module(info.name), "DIALECT", None)
-        if isinstance(candidate, Dialect):
-            found.append(candidate)
-    return tuple(sorted(found, key=lambda dialect: dialect.engine))
-
-
-def dialect_of(engine: str) -> Dialect:
-    """The launch dialect of an engine that :func:`parse_launch` named."""
-    return next(dialect for dialect in dialects() if dialect.engine == engine)
+_CONTAINER_TOOLS: Final = frozenset({"docker", "podman", "nerdctl"})
+_VARIABLE_OPTION: Final = re.compile(r"(?:-e|--env)=?(?P<pair>[A-Za-z_]\w*=.*)?", re.DOTALL)
+_SHORTEST_SECRET: Final = 4
+"""Characters from which a secret is looked for in other places of the text."""
 
 
 def parse_launch(text: str, source: str = "launch.txt") -> LaunchCommand:
-    """What a launch command asks for; secrets are masked, variables stay as they are written.
+    """What the first launch command of a text asks for; see :func:`find_launches`.
 
     Raises:
         MalformedInput: a quote is not closed or an option lacks its value.
         UnreadableInput: no engine is launched in this text.
     """
-    found = _find(split_words(_PROMPT.sub(_blank, text), source), source)
-    if found is None:
+    return find_launches(text, source)[0]
+
+
+def find_launches(text: str, source: str = "launch.txt") -> tuple[LaunchCommand, ...]:
+    """What every launch command of a text asks for, at least one; secrets are masked, variables stay as they are written.
+
+    The text may be shell text, a compose file, Kubernetes manifests, a systemd unit, lines of ``ps``
+    or server information. Commands that ask for the same are given once.
+
+    Raises:
+        MalformedInput: a quote is not closed, an option lacks its value, a manifest is not valid.
+        UnreadableInput: no engine is launched in this text.
+    """
+    lines = text.splitlines()
+    found: list[LaunchCommand] = []
+    for snippet in snippets_of(text, source):
+        for match in _search(snippet.words, snippet.environment, snippet.image, source):
+            launch = _launch(match, snippet, source, lines)
+            if not any(_same(launch, known) for known in found):
+                found.append(launch)
+    if not found:
         known = ", ".join(dialect.title for dialect in dialects())
         raise UnreadableInput(
             "no launch command of a known engine is in this text",
             where=source,
             hint=f"launch commands of these engines are read: {known}",
         )
-    dialect, words, environment, first = found
-    read = read_options(_without_redirections(words), dialect.options(), source)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A command that launches an engine: the words before its options, its options, the variables set for it."""
+
+    dialect: Dialect
+    program: list[Word]
+    options: list[Word]
+    environment: Mapping[str, str]
+
+
+def _search(words: list[Word], environment: Mapping[str, str], image: str, source: str) -> Iterator[_Match]:
+    """Every command among the words that launches an engine, also inside quoted scripts."""
+    environment = dict(environment)
+    launched = False
+    for command, new_line in _commands(words):
+        if launched and new_line and command[0].text.startswith("--"):
+            raise MalformedInput(
+                f"{command[0].text.partition('=')[0]} does not belong to the command",
+                why="the line before it does not end in a backslash, or something follows the backslash",
+                where=f"{source}:{command[0].line}",
+                hint="end every line of the command but the last in a backslash",
+            )
+        match = _match(command, environment, image)
+        launched = match is not None
+        if match is not None:
+            yield match
+            continue
+        inside = {**environment, **_assignments(command)}
+        for word in command:
+            if any(blank in word.text for blank in " \n") and mentions_engine(word.text):
+                yield from _search(split_words(word.text, source, word.line), inside, "", source)
+        if command[0].text == "export" or all(_ASSIGNMENT.match(word.text) for word in command):
+            environment |= _assignments(command)
+
+
+def _match(command: list[Word], environment: Mapping[str, str], image: str) -> _Match | None:
+    for dialect in dialects():
+        begin = dialect.begins(command)
+        if begin is not None:
+            program = command[:begin]
+            return _Match(dialect, program, command[begin:], {**environment, **_assignments(program)})
+    for dialect in dialects():
+        if image and (started := dialect.starts_in(image)):
+            line = command[0].line
+            return _Match(dialect, [Word(text, line, 0, 0) for text in started], command, environment)
+        if _in_container(command):
+            place = next((index for index, word in enumerate(command) if dialect.starts_in(word.text)), None)
+            if place is not None:
+                program, options = command[: place + 1], command[place + 1 :]
+                entry = _entry_point(program)
+                begin = dialect.begins([*entry, *options])
+                if entry and begin is not None:
+                    program, options = [*program, *options[: begin - 1]], options[begin - 1 :]
+                return _Match(dialect, program, options, {**environment, **_assignments(program)})
+    return None
+
+
+def _in_container(command: list[Word]) -> bool:
+    return any(word.text in _CONTAINER_TOOLS for word in command[:3])
+
+
+def _entry_point(program: list[Word]) -> list[Word]:
+    """The program that stands in for the image's own."""
+    for word, after in pairwise(program):
+        if word.text == "--entrypoint":
+            return [after]
+        if word.text.startswith("--entrypoint="):
+            return [word._replace(text=word.text.partition("=")[2])]
+    return []
+
+
+def _launch(match: _Match, snippet: Snippet, source: str, lines: list[str]) -> LaunchCommand:
+    """The command as the rest of the product knows it: redacted, with the place of each field."""
+    dialect = match.dialect
+    options = _without_redirections(match.options)
+    read = read_options(options, dialect.options(), source)
     requested = dialect.settled({**dialect.positional(read.positional), **read.values})
-    return LaunchCommand(
+    secrets = _secrets(read.values, match.environment)
+    words = [*match.program, *match.options]
+    first, last = words[0].line, max(word.line + word.text.count("\n") for word in words)
+    own = "\n".join(lines[first - 1 : last]).strip()
+    text = own if snippet.verbatim else " ".join(quoted(word.text) for word in words)
+    launch = LaunchCommand(
         engine=dialect.engine,
-        text=redact_text(text.strip()),
+        text=redact_text(_without(text, secrets)),
         requested=redact_mapping(requested),
         environment={
-            name: MASK if is_secret_name(name) and value else redact_text(value) for name, value in environment.items()
+            name: MASK if is_secret_name(name) and value else redact_text(value)
+            for name, value in match.environment.items()
         },
         unknown=read.unknown,
         source=source,
         line=first,
+        program=tuple(redact_text(_without(word.text, secrets)) for word in match.program),
+        places=_places(requested, read, source, lines, secrets) if last > first else {},
+        label=snippet.label,
     )
+    name = settings_file(launch)
+    mounted = snippet.settings.get(name) if name is not None else None
+    return launch if mounted is None else with_settings(launch, mounted.text, source, mounted.first_line)
 
 
-def _find(words: list[Word], source: str) -> tuple[Dialect, list[Word], dict[str, str], int] | None:
-    """The command that launches an engine: its dialect, its options, the environment, its first line."""
-    environment: dict[str, str] = {}
-    for command in _commands(words):
-        for dialect in dialects():
-            begin = dialect.begins(command)
-            if begin is not None:
-                return dialect, command[begin:], {**environment, **_assignments(command[:begin])}, command[0].line
-        for word in command:
-            if " " in word.text and any(dialect.named_in(word.text) for dialect in dialects()):
-                inner = _find(split_words(word.text, source), source)
-                if inner is not None:
-                    dialect, options, inside, _ = inner
-                    return dialect, options, {**environment, **_assignments(command), **inside}, command[0].line
-        if command[0].text == "export" or all(_ASSIGNMENT.match(word.text) for word in command):
-            environment |= _assignments(command)
-    return None
+def _places(
+    requested: Mapping[str, object], read: Read, source: str, lines: list[str], secrets: list[str]
+) -> dict[str, Evidence]:
+    """The line at which each field stands; a setting inside an option's value stands where the option does."""
+    found: dict[str, Evidence] = {}
+    for name in requested:
+        number = read.lines.get(name) or read.lines.get(name.partition(".")[0])
+        if number is not None and number <= len(lines):
+            line = lines[number - 1].strip().removesuffix("\\").rstrip()
+            found[name] = Evidence(source, number, redact_text(_without(line, secrets)))
+    return found
 
 
-def _commands(words: list[Word]) -> Iterable[list[Word]]:
+def _same(launch: LaunchCommand, other: LaunchCommand) -> bool:
+    """Whether two commands ask for the same: processes are forked, and shown again with the shell around them."""
+    parts = (launch.engine, launch.requested, launch.environment)
+    return parts == (other.engine, other.requested, other.environment)
+
+
+def _secrets(values: Mapping[str, object], environment: Mapping[str, str]) -> list[str]:
+    """Secrets that stand apart from their names, so that they can be masked wherever they are shown."""
+    found = [value for name, value in {**values, **environment}.items() if is_secret_name(name)]
+    texts = [text for value in found for text in (value if isinstance(value, list) else [value])]
+    return [text for text in texts if isinstance(text, str) and len(text) >= _SHORTEST_SECRET and "$" not in text]
+
+
+def _without(text: str, secrets: list[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+    return text
+
+
+def _commands(words: list[Word]) -> Iterator[tuple[list[Word], bool]]:
+    """Simple commands, and whether nothing but new lines stands between one and the command before it."""
     command: list[Word] = []
+    new_line = next_new_line = False
     for word in words:
-        if word.operator:
-            if command:
-                yield command
-            command = []
-        else:
+        if not word.operator:
+            if not command:
+                new_line = next_new_line
             command.append(word)
+            continue
+        if command:
+            yield command, new_line
+            command, next_new_line = [], True
+        next_new_line &= word.text == "\n"
     if command:
-        yield command
+        yield command, new_line
 
 
 def _assignments(words: list[Word]) -> dict[str, str]:
-    pairs = (word.text.partition("=") for word in words if _ASSIGNMENT.match(word.text))
-    return {name: value for name, _, value in pairs}
+    """Variables that a command sets: before its program, or with the option that container tools have for it."""
+    own = (word.text for word in words if _ASSIGNMENT.match(word.text))
+    pairs = _container_variables(words) if _in_container(words) else own
+    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def _container_variables(words: list[Word]) -> Iterator[str]:
+    for word, after in zip(words, [*words[1:], None], strict=True):
+        option = _VARIABLE_OPTION.fullmatch(word.text)
+        if option is None:
+            continue
+        if option["pair"] is not None:
+            yield option["pair"]
+        elif after is not None and _ASSIGNMENT.match(after.text):
+            yield after.text
 
 
 def _without_redirections(words: list[Word]) -> list[Word]:
@@ -119,7 +248,3 @@ def _without_redirections(words: list[Word]) -> list[Word]:
         else:
             skip = not match["target"] and "&" not in word.text
     return kept
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])

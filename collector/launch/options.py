@@ -43,20 +43,25 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a command asks for: values by field, options that are not known, words that belong to none."""
+    """What a command asks for: values by field, options that are not known, words that belong to none.
+
+    ``lines`` has the line at which each field was given.
+    """
 
     values: dict[str, Any]
     unknown: tuple[str, ...]
     positional: tuple[str, ...]
+    lines: dict[str, int]
 
 
 def read_options(words: list[Word], table: Mapping[str, Option], source: str) -> Read:
     """Read a command's options; the last of a repeated one wins.
 
     Raises:
-        MalformedInput: an option that needs a value has none.
+        MalformedInput: an option that needs a value has none, or one in JSON that is broken.
     """
     values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
     unknown: list[str] = []
     positional: list[str] = []
     index = 0
@@ -74,6 +79,7 @@ def read_options(words: list[Word], table: Mapping[str, Option], source: str) ->
             text = inline if has_value else following[0].text if following else "true"
             index += 0 if has_value else len(following[:1])
             values[inside] = _json_or_text(text)
+            lines[inside] = word.line
             continue
         found = _find(name, table)
         if found is None:
@@ -81,8 +87,10 @@ def read_options(words: list[Word], table: Mapping[str, Option], source: str) ->
             taken = following[:1] if not has_value else []
             index += len(taken)
             values[field_of(name)] = guessed(inline) if has_value else guessed(taken[0].text) if taken else True
+            lines[field_of(name)] = word.line
             continue
         option, on = found
+        lines[option.field] = word.line
         if option.is_switch:
             values[option.field] = guessed(inline) if has_value else on
             continue
@@ -98,9 +106,10 @@ def read_options(words: list[Word], table: Mapping[str, Option], source: str) ->
                 )
             values[option.field] = [] if option.arity == "*" else True
             continue
+        _check_json(name, option.kind, texts, f"{source}:{word.line}")
         converted = [_converted(option.kind, text) for text in texts]
         values[option.field] = converted if option.arity in ("+", "*") else converted[0]
-    return Read(values, tuple(unknown), tuple(positional))
+    return Read(values, tuple(unknown), tuple(positional), lines)
 
 
 def load_options(file: str) -> dict[str, Option]:
@@ -173,6 +182,20 @@ def _values_after(words: list[Word], index: int) -> list[Word]:
 
 def _counted(option: Option, following: list[Word]) -> list[Word]:
     return following if option.arity in ("+", "*") else following[:1]
+
+
+def _check_json(name: str, kind: Kind, texts: list[str], where: str) -> None:
+    for text in texts:
+        if kind is Kind.JSON and text.lstrip().startswith(("{", "[")) and "$" not in text:
+            try:
+                json.loads(text)
+            except ValueError as error:
+                raise MalformedInput(
+                    f"the value of {name} is no valid JSON",
+                    why=str(error),
+                    where=where,
+                    hint=f"it reads {text if len(text) <= 80 else text[:77] + '...'}; quote it as one word",
+                ) from None
 
 
 def _converted(kind: Kind, text: str) -> Any:

@@ -26,6 +26,7 @@ class SglangDialect(Dialect):
 
     engine: ClassVar[str] = "sglang"
     title: ClassVar[str] = "SGLang"
+    program: ClassVar[tuple[str, ...]] = ("python", "-m", "sglang.launch_server")
     settings_field: ClassVar[str] = "config"
 
     def begins(self, words: list[Word]) -> int | None:

@@ -18,6 +18,7 @@ from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import Release, ReleaseRange
 from collector.domain.windows import Window
 from collector.storage.bulk import digest_of, insert_or_keep
+from collector.storage.documents import from_document, to_document
 from collector.storage.drafts import (
     load_config,
     load_draft_config,
@@ -183,8 +184,8 @@ def _update_run(connection: Connection, run_id: int, record: RunRecord, *, deplo
         "temperature": record.temperature,
         "deployment": deployment,
         "engine_version": None if record.engine_version is None else str(record.engine_version),
-        "launch": None if record.launch is None else _launch_document(record.launch),
-        "results": [asdict(row) for row in record.results] or None,
+        "launch": None if record.launch is None else to_document(record.launch),
+        "results": to_document(record.results) or None,
     }
     if record.release_range != ReleaseRange():
         ends = record.release_range.first, record.release_range.last
@@ -320,9 +321,9 @@ def load_facts(connection: Connection, run_id: int) -> RunRecord:
         host=row.host,
         port=row.port,
         arguments=load_arguments(connection, run_id),
-        launch=None if row.launch is None else _launch(row.launch),
+        launch=None if row.launch is None else from_document(LaunchCommand, row.launch),
         events=_load_events(connection, run_id),
-        results=[_result(document) for document in row.results],
+        results=[from_document(BenchmarkRow, document) for document in row.results],
         draft_config=load_draft_config(connection, row.draft_id),
         target_config=load_config(connection, row.target_config_id),
         validation=load_validation(connection, row.validation_id),
@@ -364,27 +365,6 @@ def _row(connection: Connection, run_id: int) -> Row[Any]:
 
 def _release(text: str | None) -> Release | None:
     return None if text is None else Release.parse(text)
-
-
-def _result(document: Mapping[str, Any]) -> BenchmarkRow:
-    evidence, rates = Evidence(**document["evidence"]), tuple(document["acceptance_rate_at"])
-    return BenchmarkRow(**{**document, "evidence": evidence, "acceptance_rate_at": rates})
-
-
-def _launch_document(launch: LaunchCommand) -> dict[str, Any]:
-    return {
-        "engine": launch.engine,
-        "text": launch.text,
-        "requested": dict(launch.requested),
-        "environment": dict(launch.environment),
-        "unknown": list(launch.unknown),
-        "source": launch.source,
-        "line": launch.line,
-    }
-
-
-def _launch(document: Mapping[str, Any]) -> LaunchCommand:
-    return LaunchCommand(**{**document, "unknown": tuple(document["unknown"])})
 
 
 # -- listing --------------------------------------------------------------------------------------

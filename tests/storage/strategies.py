@@ -1,13 +1,20 @@
-"""Run records as hypothesis makes them: everything an engine may print that a database must give back."""
+"""Run records as hypothesis makes them: everything an engine may print that a database must give back.
+
+Strategies follow from the types, so that a field that the domain gains is tested without a change here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
 from collector.domain.arguments import UNSEEN, Argument, Arguments, LaunchCommand
-from collector.domain.drafts import Measure, ModelConfig, Validation
+from collector.domain.drafts import ModelConfig, Validation
 from collector.domain.evidence import Evidence
 from collector.domain.results import BenchmarkRow
 from collector.domain.runs import Event, RunRecord
@@ -17,144 +24,111 @@ from collector.domain.windows import Origin, PrefillWindow, Window
 # NUL and lone surrogates are replaced on storing (tested apart).
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 WORD = st.text("abcdefghij_-.", min_size=1, max_size=12)
-# An instant with the microseconds that times in the database have.
+# An instant with the milliseconds that logs have.
 INSTANT = st.integers(0, 4_000_000_000_000).map(lambda milliseconds: milliseconds / 1000)
 # Adding 0.0 turns -0.0 into 0.0; SQLite knows no other.
-FIGURE = st.none() | st.floats().map(lambda value: value + 0.0)
+NUMBER = st.floats().map(lambda value: value + 0.0)
+FIGURE = st.none() | NUMBER
 VALUE = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats().map(lambda value: value + 0.0) | TEXT,
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | NUMBER | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=5,
 )
-RELEASE = st.builds(
-    Release,
-    st.lists(st.integers(0, 99), min_size=2, max_size=4).map(tuple),
-    st.just(""),
-)
-EVIDENCE = st.builds(Evidence, TEXT, st.none() | st.integers(1, 2**40), TEXT)
-CONFIG = st.builds(ModelConfig, TEXT, st.dictionaries(TEXT, VALUE, max_size=4))
-VALIDATION = st.builds(
-    Validation,
-    accuracy=st.floats(0, 1),
-    accuracy_at=st.lists(st.floats(0, 1), max_size=5).map(tuple),
-    measure=st.sampled_from(Measure),
-    measure_stated=st.booleans(),
-    trainer=TEXT,
-    temperature=st.none() | st.floats(0, 2),
-    draft_vocabulary_coverage=st.none() | st.floats(0, 1),
-    evidence=st.lists(EVIDENCE, max_size=2).map(tuple),
-)
-RESULT = st.builds(
-    BenchmarkRow,
-    EVIDENCE,
-    speculating=st.none() | st.booleans(),
-    throughput=FIGURE,
-    depth=st.none() | st.integers(0, 64),
-    acceptance_rate_at=st.lists(st.floats(0, 1), max_size=3).map(tuple),
-)
-LAUNCH = st.builds(
-    LaunchCommand,
-    engine=WORD,
-    text=TEXT,
-    requested=st.dictionaries(WORD, VALUE, max_size=3),
-    environment=st.dictionaries(WORD, TEXT, max_size=2),
-    unknown=st.lists(WORD, max_size=2).map(tuple),
-    source=TEXT,
-    line=st.none() | st.integers(1, 1000),
-)
+PLAIN = {str: TEXT, int: st.integers(0, 2**31 - 1), float: st.floats(-1e9, 1e9), bool: st.booleans()}
+
+
+def of(kind: Any) -> st.SearchStrategy[Any]:
+    """Values of a type: dataclasses field by field, containers with up to two items."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in PLAIN:
+        return PLAIN[kind]
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return st.builds(kind, **{field.name: of(hints[field.name]) for field in fields(kind)})
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return st.sampled_from(kind)
+    if origin in (Union, UnionType) and len(inner) == 2:
+        return st.none() | of(inner[0])
+    if origin is tuple and inner[1:] == (Ellipsis,):
+        return st.lists(of(inner[0]), max_size=2).map(tuple)
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return st.dictionaries(TEXT, of(inner[1]), max_size=2)
+    return VALUE
+
+
+RELEASE = st.builds(Release, st.lists(st.integers(0, 99), min_size=2, max_size=4).map(tuple), st.just(""))
+EVIDENCE = of(Evidence)
 
 
 @st.composite
 def arguments(draw: st.DrawFn) -> Arguments:
     seen = st.just(UNSEEN) | VALUE
-    items = draw(
-        st.lists(
-            st.builds(Argument, WORD, seen, seen, seen, st.none() | EVIDENCE, st.none() | EVIDENCE),
-            max_size=6,
-            unique_by=lambda item: item.name,
-        )
-    )
+    proof = st.none() | EVIDENCE
+    one = st.builds(Argument, WORD, seen, seen, seen, proof, proof)
+    items = draw(st.lists(one, max_size=6, unique_by=lambda item: item.name))
     return Arguments({item.name: item for item in items})
 
 
-@st.composite
-def windows(draw: st.DrawFn, max_size: int = 12) -> list[Window]:
-    made = draw(
-        st.lists(
-            st.builds(
-                Window,
-                position=st.integers(0, 2**50),
-                line=st.integers(0, 2**40),
-                at=st.floats(0, 4e9),
-                unit=TEXT,
-                seconds=FIGURE,
-                running_requests=FIGURE,
-                waiting_requests=FIGURE,
-                verify_steps=FIGURE,
-                accepted_tokens=FIGURE,
-                drafted_tokens=FIGURE,
-                generated_tokens=FIGURE,
-                generation_throughput=FIGURE,
-                printed_length=FIGURE,
-                printed_rate=FIGURE,
-                tokens_in_use=FIGURE,
-                kv_cache_usage=FIGURE,
-                graph=st.none() | st.booleans(),
-                prefills=st.integers(0, 2**31 - 1),
-                accepted_at=st.none() | st.lists(st.integers(0, 10**9).map(float) | st.floats(), max_size=8).map(tuple),
-                origin=st.sampled_from(Origin),
-            ),
-            max_size=max_size,
-            unique_by=lambda window: window.position,
-        )
-    )
-    return sorted(made, key=lambda window: window.position)
+WINDOW = st.builds(
+    Window,
+    position=st.integers(0, 2**50),
+    line=st.integers(0, 2**40),
+    at=st.floats(0, 4e9),
+    unit=TEXT,
+    graph=st.none() | st.booleans(),
+    prefills=st.integers(0, 2**31 - 1),
+    accepted_at=st.none() | st.lists(st.integers(0, 10**9).map(float) | st.floats(), max_size=8).map(tuple),
+    origin=st.sampled_from(Origin),
+    **{name: FIGURE for name, hint in get_type_hints(Window).items() if hint == float | None},
+)
+PREFILL = st.builds(
+    PrefillWindow,
+    position=st.integers(0, 2**50),
+    line=st.integers(0, 2**40),
+    at=st.floats(0, 4e9),
+    unit=TEXT,
+    new_tokens=st.floats(0, 1e12),
+    cached_tokens=st.floats(0, 1e12),
+)
 
 
-PREFILLS = st.lists(
-    st.builds(
-        PrefillWindow,
-        position=st.integers(0, 2**50),
-        line=st.integers(0, 2**40),
-        at=st.floats(0, 4e9),
-        unit=TEXT,
-        new_tokens=st.floats(0, 1e12),
-        cached_tokens=st.floats(0, 1e12),
+def in_order(one: st.SearchStrategy[Any], max_size: int) -> st.SearchStrategy[list[Any]]:
+    """Samples of one source: each has a position of its own, and they come in the order of positions."""
+    several = st.lists(one, max_size=max_size, unique_by=lambda sample: sample.position)
+    return several.map(lambda samples: sorted(samples, key=lambda sample: sample.position))
+
+
+def windows() -> st.SearchStrategy[list[Window]]:
+    return in_order(WINDOW, 12)
+
+
+RECORD = {
+    "engine": st.sampled_from(["sglang", "vllm"]),
+    "source": TEXT,
+    "engine_version": st.none() | RELEASE,
+    "release_range": st.builds(ReleaseRange, st.none() | RELEASE, st.none() | RELEASE),
+    "started_at": st.none() | INSTANT,
+    "ended_at": st.none() | INSTANT,
+    "host": st.sampled_from(["", "0.0.0.0", "node-7", "10.1.2.3"]),
+    "port": st.none() | st.integers(1, 65535),
+    "arguments": arguments(),
+    "launch": st.none() | of(LaunchCommand),
+    "events": st.lists(
+        st.builds(Event, WORD, EVIDENCE, st.none() | INSTANT, st.dictionaries(WORD, VALUE, max_size=3)), max_size=4
     ),
-    max_size=4,
-    unique_by=lambda prefill: prefill.position,
-).map(lambda made: sorted(made, key=lambda prefill: prefill.position))
+    "windows": windows(),
+    "prefills": in_order(PREFILL, 4),
+    "results": st.lists(of(BenchmarkRow), max_size=2),
+    "draft_config": st.none() | of(ModelConfig),
+    "target_config": st.none() | of(ModelConfig),
+    "validation": st.none() | of(Validation),
+    "temperature": st.none() | st.floats(0, 2),
+    "labels": st.dictionaries(WORD, TEXT, max_size=3),
+}
 
 
 @st.composite
 def records(draw: st.DrawFn) -> RunRecord:
-    first, last = draw(st.none() | RELEASE), draw(st.none() | RELEASE)
-    record = draw(
-        st.builds(
-            RunRecord,
-            engine=st.sampled_from(["sglang", "vllm"]),
-            source=TEXT,
-            engine_version=st.none() | RELEASE,
-            started_at=st.none() | INSTANT,
-            ended_at=st.none() | INSTANT,
-            host=st.sampled_from(["", "0.0.0.0", "node-7", "10.1.2.3"]),
-            port=st.none() | st.integers(1, 65535),
-            arguments=arguments(),
-            launch=st.none() | LAUNCH,
-            events=st.lists(
-                st.builds(Event, WORD, EVIDENCE, st.none() | INSTANT, st.dictionaries(WORD, VALUE, max_size=3)),
-                max_size=4,
-            ),
-            windows=windows(),
-            prefills=PREFILLS,
-            results=st.lists(RESULT, max_size=2),
-            draft_config=st.none() | CONFIG,
-            target_config=st.none() | CONFIG,
-            validation=st.none() | VALIDATION,
-            temperature=st.none() | st.floats(0, 2),
-            labels=st.dictionaries(WORD, TEXT, max_size=3),
-        )
-    )
+    record = draw(st.builds(RunRecord, **RECORD))
     # The same event twice is one event.
-    events = list({repr(event): event for event in record.events}.values())
-    return replace(record, release_range=ReleaseRange(first, last), events=events)
+    return replace(record, events=list({repr(event): event for event in record.events}.values()))
