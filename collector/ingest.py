@@ -39,7 +39,6 @@ from collector.storage.sources import (
     Checkpoint,
     StoredSource,
     add_source,
-    claim_source,
     find_sources,
     forget_from,
     ordinal_in_source,
@@ -306,8 +305,7 @@ class _LogWriter:
         at = self.work.now()
         reading = reader.summary()
         if self.source_id is None:
-            claim_source(connection, ends.digests()[0])
-            known = _find(connection, self.file, self.path)  # another process may have begun with it
+            known = _find(connection, self.file, self.path)  # another process may have begun with it by now
             if known is not None:
                 self._go_on(known, stated)
         if self.source_id is None:

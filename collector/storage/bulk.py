@@ -16,8 +16,8 @@ COPY_FROM: Final = 100
 
 
 def digest_of(*parts: Any) -> str:
-    """128 bits of SHA-256 over plain values, for keys that are too long to index."""
-    return hashlib.sha256(dump_json(parts).encode()).hexdigest()[:32]
+    """128 bits of SHA-256 over plain values, for keys that are too long to index; the order of keys does not matter."""
+    return hashlib.sha256(dump_json(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def insert_or_keep(connection: Connection, table: Table) -> Any:

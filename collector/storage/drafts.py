@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Table, select
 
-from collector.domain.drafts import Measure, ModelConfig, Validation
-from collector.domain.evidence import Evidence
+from collector.domain.drafts import ModelConfig, Validation
 from collector.storage.bulk import digest_of, insert_or_keep
+from collector.storage.documents import from_document, to_document
 from collector.storage.tables import DRAFT_VALIDATIONS, DRAFTS, MODEL_CONFIGS
 
 
@@ -25,8 +25,9 @@ class StoredDraft:
 
 def save_config(connection: Connection, config: ModelConfig) -> int:
     """Store a model's config once; returns its id."""
-    digest = digest_of(config.source, sorted(config.raw.items()))
-    values = {"digest": digest, "source": config.source, "raw": dict(config.raw)}
+    document = to_document(config)
+    digest = digest_of(document)
+    values = {"digest": digest, "source": config.source, "document": document}
     return _save(connection, MODEL_CONFIGS, values, digest=digest)
 
 
@@ -34,9 +35,8 @@ def load_config(connection: Connection, config_id: int | None) -> ModelConfig | 
     """A stored config."""
     if config_id is None:
         return None
-    columns = MODEL_CONFIGS.c
-    row = connection.execute(select(columns.source, columns.raw).where(columns.id == config_id)).one()
-    return ModelConfig(row.source, row.raw)
+    query = select(MODEL_CONFIGS.c.document).where(MODEL_CONFIGS.c.id == config_id)
+    return from_document(ModelConfig, connection.execute(query).scalar_one())
 
 
 def load_draft_config(connection: Connection, draft_id: int | None) -> ModelConfig | None:
@@ -51,24 +51,22 @@ def load_draft_config(connection: Connection, draft_id: int | None) -> ModelConf
 def save_draft(connection: Connection, name: str, config: ModelConfig | None) -> int:
     """Store a checkpoint, identified by name and config together; returns its id."""
     config_id = None if config is None else save_config(connection, config)
-    digest = digest_of(name, None if config is None else sorted(config.raw.items()))
+    digest = digest_of(name, None if config is None else to_document(config.raw))
     return _save(connection, DRAFTS, {"digest": digest, "name": name, "config_id": config_id}, digest=digest)
 
 
 def save_validation(connection: Connection, draft_id: int, validation: Validation) -> int:
     """Store validation figures of a checkpoint once; returns their id."""
+    document = to_document(validation)
+    key = {"draft_id": draft_id, "digest": digest_of(document)}
     values = {
         "trainer": validation.trainer,
         "measure": validation.measure.value,
-        "measure_stated": validation.measure_stated,
         "temperature": validation.temperature,
-        "draft_vocabulary_coverage": validation.draft_vocabulary_coverage,
         "accuracy": validation.accuracy,
         "accuracy_at": list(validation.accuracy_at),
-        "evidence": [[item.source, item.line, item.text] for item in validation.evidence],
+        "document": document,
     }
-    digest = digest_of(sorted(values.items()))
-    key = {"draft_id": draft_id, "digest": digest}
     return _save(connection, DRAFT_VALIDATIONS, {**values, **key}, **key)
 
 
@@ -76,16 +74,15 @@ def load_validation(connection: Connection, validation_id: int | None) -> Valida
     """Stored validation figures."""
     if validation_id is None:
         return None
-    return _validation(
-        connection.execute(select(DRAFT_VALIDATIONS).where(DRAFT_VALIDATIONS.c.id == validation_id)).one()
-    )
+    query = select(DRAFT_VALIDATIONS.c.document).where(DRAFT_VALIDATIONS.c.id == validation_id)
+    return from_document(Validation, connection.execute(query).scalar_one())
 
 
 def list_drafts(connection: Connection) -> list[StoredDraft]:
     """All checkpoints by name."""
     validations: dict[int, list[Validation]] = {}
     for row in connection.execute(select(DRAFT_VALIDATIONS).order_by(DRAFT_VALIDATIONS.c.id)):
-        validations.setdefault(row.draft_id, []).append(_validation(row))
+        validations.setdefault(row.draft_id, []).append(from_document(Validation, row.document))
     drafts = connection.execute(select(DRAFTS).order_by(DRAFTS.c.name, DRAFTS.c.id)).all()
     return [
         StoredDraft(row.id, row.name, load_config(connection, row.config_id), tuple(validations.get(row.id, ())))
@@ -97,16 +94,3 @@ def _save(connection: Connection, table: Table, values: Mapping[str, object], **
     connection.execute(insert_or_keep(connection, table), values)
     found: int = connection.execute(select(table.c.id).filter_by(**key)).scalar_one()
     return found
-
-
-def _validation(row: Row[tuple[object, ...]]) -> Validation:
-    return Validation(
-        accuracy=row.accuracy,
-        accuracy_at=tuple(row.accuracy_at),
-        measure=Measure(row.measure),
-        measure_stated=row.measure_stated,
-        trainer=row.trainer,
-        temperature=row.temperature,
-        draft_vocabulary_coverage=row.draft_vocabulary_coverage,
-        evidence=tuple(Evidence(*item) for item in row.evidence),
-    )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from collector.domain.errors import StorageError
@@ -19,6 +19,11 @@ from collector.storage.types import dump_json, load_json
 BUSY_SECONDS: Final = 15.0
 """How long a writer waits for another one."""
 _BEGIN_OPTION: Final = "draftscope_begin"
+_WRITER_LOCK: Final = text(
+    "SELECT set_config('lock_timeout', :patience, true), pg_advisory_xact_lock(:product, hashtext(current_schema()))"
+)
+_PRODUCT: Final = 0x6472_6166
+"""First half of the key of the PostgreSQL lock that a writer holds ("draf")."""
 
 
 class Database:
@@ -37,10 +42,16 @@ class Database:
     def transaction(self) -> Iterator[Connection]:
         """One unit of work that may write: committed at the end, rolled back on any exception.
 
+        There is one writer at a time: SQLite can do no other, and on PostgreSQL no two processes
+        that store the same run can then wait for each other. Units of work are short.
+
         Raises:
             StorageError: the database refused; nothing of the unit was stored.
         """
         with self._work("BEGIN IMMEDIATE") as connection:
+            if connection.dialect.name == "postgresql":
+                patience = f"{BUSY_SECONDS * 1000:.0f}ms"
+                connection.execute(_WRITER_LOCK, {"patience": patience, "product": _PRODUCT})
             yield connection
 
     @contextmanager

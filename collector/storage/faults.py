@@ -31,7 +31,7 @@ _POSTGRESQL: Final = (
     ),
     ("read-only transaction", "the PostgreSQL server is read-only", "connect to the primary server"),
     ("permission denied", "the PostgreSQL user may not do this", "grant it the rights on the schema"),
-    ("lock timeout", "another process holds a lock in the database", "try again"),
+    ("lock timeout", "another process is writing to the database", "try again, or stop the other process"),
     ("deadlock", "two processes waited for each other in the database", "try again"),
 )
 

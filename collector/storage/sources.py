@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from collector.domain.evidence import Evidence
 from collector.domain.runs import Reading, UnreadShape
 from collector.storage.bulk import insert_or_keep
+from collector.storage.documents import from_document, to_document
 from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, RUN_EVENTS, RUN_SOURCES, SOURCES
 
 _COUNTS = ("lines", "engine_lines", "understood", "unread", "torn_samples", "oversize_lines")
@@ -49,15 +49,6 @@ def add_source(connection: Connection, path: str, reading: Reading, *, at: float
     """Store a new source of which nothing is stored yet; returns its id."""
     values = {"path": path, "read_at": at, **_checkpoint(Checkpoint()), **_reading(reading)}
     return int(connection.execute(insert(SOURCES).values(values).returning(SOURCES.c.id)).scalar_one())
-
-
-def claim_source(connection: Connection, head_digest: str) -> None:
-    """Make others who are about to add a source that begins alike wait for this transaction.
-
-    SQLite has one writer at a time anyway.
-    """
-    if connection.dialect.name == "postgresql":
-        connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(head_digest))))
 
 
 def source_at(connection: Connection, address: str, *, at: float) -> int:
@@ -134,17 +125,13 @@ def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _reading(reading: Reading) -> dict[str, Any]:
-    shapes = [
-        [shape.shape, shape.count, shape.example.source, shape.example.line, shape.example.text]
-        for shape in reading.unread_shapes
-    ]
     counts = {name: getattr(reading, name) for name in _COUNTS}
     texts = {"name": reading.source, "role": reading.role, "kind": reading.kind}
-    return {**texts, **counts, "notes": list(reading.notes), "unread_shapes": shapes}
+    return {**texts, **counts, "notes": list(reading.notes), "unread_shapes": to_document(reading.unread_shapes)}
 
 
 def _stored(row: Row[Any]) -> StoredSource:
-    shapes = tuple(UnreadShape(shape, count, Evidence(*example)) for shape, count, *example in row.unread_shapes)
+    shapes = tuple(from_document(UnreadShape, shape) for shape in row.unread_shapes)
     counts = {name: getattr(row, name) for name in _COUNTS}
     reading = Reading(row.name, row.role, row.kind, **counts, unread_shapes=shapes, notes=tuple(row.notes))
     checkpoint = Checkpoint(**{name: getattr(row, name) for name in Checkpoint.__slots__})

@@ -52,9 +52,9 @@ MODEL_CONFIGS: Final = Table(
     "model_configs",
     METADATA,
     Column("id", Key, primary_key=True),
-    Column("digest", String(32), nullable=False, unique=True, comment="digest of source and document"),
+    Column("digest", String(32), nullable=False, unique=True, comment="digest of the document"),
     Column("source", Text, nullable=False),
-    Column("raw", Json, nullable=False, comment="config.json as read"),
+    Column("document", Json, nullable=False, comment="config.json as read, and where its keys stand"),
 )
 
 DRAFTS: Final = Table(
@@ -71,15 +71,13 @@ DRAFT_VALIDATIONS: Final = Table(
     METADATA,
     Column("id", Key, primary_key=True),
     _reference("draft_id", "drafts", nullable=False),
-    Column("digest", String(32), nullable=False, comment="digest of all figures"),
+    Column("digest", String(32), nullable=False, comment="digest of the document"),
     Column("trainer", Text, nullable=False),
     Column("measure", String(16), nullable=False, comment="prefix, conditional, marginal or unknown"),
-    Column("measure_stated", Boolean, nullable=False),
     Column("temperature", Double),
-    Column("draft_vocabulary_coverage", Double),
-    Column("accuracy", Double, nullable=False),
+    Column("accuracy", Double, comment="the headline figure"),
     Column("accuracy_at", Json, nullable=False, comment="by position, the first draft first"),
-    Column("evidence", Json, nullable=False),
+    Column("document", Json, nullable=False, comment="all that was read, with its evidence"),
     UniqueConstraint("draft_id", "digest"),
 )
 
@@ -231,7 +229,7 @@ DECODE_SAMPLES: Final = Table(
     Column("graph", Boolean),
     Column("prefills", Integer, nullable=False),
     Column("accepted_at", LargeBinary, comment="counts by position, packed (collector.storage.packing)"),
-    Column("origin", SmallInteger, nullable=False, comment="0 requests, 1 counters, 2 log"),
+    Column("origin", SmallInteger, nullable=False, comment="0 requests, 1 counters, 2 log, 3 gauges"),
     PrimaryKeyConstraint("run_id", "at", "unit_id", "source_id", "position"),
     sqlite_with_rowid=False,
 )

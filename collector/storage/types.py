@@ -26,9 +26,10 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def dump_json(value: Any) -> str:
+def dump_json(value: Any, *, sort_keys: bool = False) -> str:
     """JSON text; NaN and infinities, which JSON lacks, become ``{"$number": "nan"}``."""
-    return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    plain = _plain(value)
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=sort_keys)
 
 
 def load_json(text: str | bytes) -> Any:

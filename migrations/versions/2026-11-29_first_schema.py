@@ -30,9 +30,9 @@ def upgrade() -> None:
     op.create_table(
         "model_configs",
         sa.Column("id", KEY, nullable=False),
-        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of source and document"),
+        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of the document"),
         sa.Column("source", sa.String(), nullable=False),
-        sa.Column("raw", JSON, nullable=False, comment="config.json as read"),
+        sa.Column("document", JSON, nullable=False, comment="config.json as read, and where its keys stand"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_model_configs")),
         sa.UniqueConstraint("digest", name=op.f("uq_model_configs_digest")),
     )
@@ -100,15 +100,13 @@ def upgrade() -> None:
         "draft_validations",
         sa.Column("id", KEY, nullable=False),
         sa.Column("draft_id", KEY, nullable=False),
-        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of all figures"),
+        sa.Column("digest", sa.String(length=32), nullable=False, comment="digest of the document"),
         sa.Column("trainer", sa.String(), nullable=False),
         sa.Column("measure", sa.String(length=16), nullable=False, comment="prefix, conditional, marginal or unknown"),
-        sa.Column("measure_stated", sa.Boolean(), nullable=False),
         sa.Column("temperature", sa.Double(), nullable=True),
-        sa.Column("draft_vocabulary_coverage", sa.Double(), nullable=True),
-        sa.Column("accuracy", sa.Double(), nullable=False),
+        sa.Column("accuracy", sa.Double(), nullable=True, comment="the headline figure"),
         sa.Column("accuracy_at", JSON, nullable=False, comment="by position, the first draft first"),
-        sa.Column("evidence", JSON, nullable=False),
+        sa.Column("document", JSON, nullable=False, comment="all that was read, with its evidence"),
         sa.ForeignKeyConstraint(
             ["draft_id"], ["drafts.id"], name=op.f("fk_draft_validations_draft_id_drafts"), ondelete="CASCADE"
         ),
@@ -226,7 +224,7 @@ def upgrade() -> None:
             nullable=True,
             comment="counts by position, packed (collector.storage.packing)",
         ),
-        sa.Column("origin", sa.SmallInteger(), nullable=False, comment="0 requests, 1 counters, 2 log"),
+        sa.Column("origin", sa.SmallInteger(), nullable=False, comment="0 requests, 1 counters, 2 log, 3 gauges"),
         sa.ForeignKeyConstraint(
             ["run_id"], ["runs.id"], name=op.f("fk_decode_samples_run_id_runs"), ondelete="CASCADE"
         ),

@@ -135,6 +135,52 @@ def test_a_growing_log_ends_as_if_read_at_once(tmp_path: Path, fresh: Callable[[
         assert everything(growing) == expected
 
 
+def test_what_only_the_end_of_a_log_decided_is_decided_anew_when_more_follows(
+    tmp_path: Path, fresh: Callable[[], Database]
+) -> None:
+    lines = RESTARTS.read_bytes().splitlines(keepends=True)
+    arguments = next(line for line in lines if b"server_args=" in line)
+    decode = next(line for line in lines if b"Decode batch" in line)
+    failed = [b"Traceback (most recent call last):\n", b'  File "x.py", line 1, in f\n', b"ValueError: no such file\n"]
+    log = tmp_path / "server.log"
+    content = b"".join([arguments, *failed, decode, decode[:-30]])
+    log.write_bytes(content)
+    at_once = fresh()
+    ingest(at_once, [log])
+    growing = fresh()
+    # Cut before the run serves: the exception seems to have ended it. Cut in a line: its last figures are missing.
+    for end in (
+        len(arguments) + len(b"".join(failed)),
+        len(content) - len(decode) + 10,
+        len(content) - 1,
+        len(content),
+    ):
+        log.write_bytes(content[:end])
+        ingest(growing, [log])
+    assert everything(growing) == everything(at_once)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_log_read_to_its_end_and_not_yet_decided_is_not_taken_for_complete(
+    tmp_path: Path, fresh: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(RESTARTS.read_bytes()[:60_000] + b"\n")
+    at_once, interrupted = fresh(), fresh()
+    ingest(at_once, [log])
+    monkeypatch.setattr(ingest_module, "BATCH_BYTES", 1)
+    with monkeypatch.context() as patch:
+
+        def interrupt(_reader: object) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr("collector.formats.reader.LogReader.finish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(interrupted, [log])
+    ingest(interrupted, [log])
+    assert everything(interrupted) == everything(at_once)
+
+
 @pytest.mark.usefixtures("small_batches")
 def test_an_interruption_between_any_two_commits_is_made_good(tmp_path: Path, fresh: Callable[[], Database]) -> None:
     log = tmp_path / "server.log"
@@ -187,15 +233,18 @@ ingest.BATCH_BYTES = 32768
 collector.sources.file.BLOCK_BYTES = collector.formats.reader.HEAD_BYTES = 16384
 database = open_database(sys.argv[1], migrate=True)
 print("ready", flush=True)
+sys.stdin.readline()
 ingest.ingest(database, [Path(sys.argv[2])])
 print("done", flush=True)
 """
 
 
 def start_child(url: str, log: Path) -> subprocess.Popen[str]:
+    """A process that has opened the database and begins to store on the first line of its input."""
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, url, str(log)],
         cwd=ROOT,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -203,6 +252,12 @@ def start_child(url: str, log: Path) -> subprocess.Popen[str]:
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     return child
+
+
+def go(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    child.stdin.write("go\n")
+    child.stdin.flush()
 
 
 @pytest.mark.soak
@@ -220,6 +275,7 @@ def test_after_kills_at_random_moments_the_rows_are_those_of_an_undisturbed_run(
     killed = 0
     for _ in range(KILLS // 2):
         child = start_child(database_url, log)
+        go(child)
         time.sleep(chance.uniform(0, 2 * duration))
         child.send_signal(signal.SIGKILL)
         output, errors = child.communicate(timeout=60)
@@ -239,7 +295,9 @@ def test_processes_that_store_one_log_at_once_store_it_once(
     long_log(log, 1500)
     at_once = fresh()
     ingest(at_once, [log])
-    children = [start_child(database_url, log) for _ in range(2)]
+    children = [start_child(database_url, log) for _ in range(3)]
+    for child in children:
+        go(child)
     for child in children:
         output, errors = child.communicate(timeout=60)
         assert (output, errors) == ("done\n", "")
@@ -268,19 +326,21 @@ def test_readers_see_whole_batches_while_a_log_is_stored(
     assert report.files[0].windows == 600
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     script = """
-import resource, sys
+import re, sys
 from pathlib import Path
-from collector import ingest as module
-from collector.ingest import ingest
+from collector import ingest
 from collector.storage.engine import open_database
-module.BATCH_BYTES = 1_000_000
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+ingest.BATCH_BYTES = 1_000_000
 database = open_database(f"sqlite:///{sys.argv[1]}/x.db")
-ingest(database, [Path(sys.argv[2])])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-ingest(database, [Path(sys.argv[3])])
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+ingest.ingest(database, [Path(sys.argv[2])])
+before = peak()
+ingest.ingest(database, [Path(sys.argv[3])])
+print((peak() - before) // 1024)
 """
     small, large = tmp_path / "small.log", tmp_path / "large.log"
     long_log(small, 8000)

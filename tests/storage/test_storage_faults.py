@@ -76,13 +76,15 @@ def test_an_older_read_only_database_says_that_it_cannot_be_upgraded(tmp_path: P
         open_database(f"sqlite:///file:{path}?mode=ro&uri=true")
 
 
-def test_a_second_writer_waits_and_is_then_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_writer_waits_and_is_then_told(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "BUSY_SECONDS", 0.2)
-    url = f"sqlite:///{tmp_path / 'draftscope.db'}"
-    with open_database(url) as first, open_database(url) as second, first.transaction() as connection:
-        source_at(connection, "input.log", at=1.0)
-        with pytest.raises(StorageError, match="another process is writing"), second.transaction() as other:
-            source_at(other, "other.log", at=1.0)
+    with open_database(database_url, migrate=True) as first, open_database(database_url) as second:
+        with first.transaction() as connection:
+            source_at(connection, "input.log", at=1.0)
+            with pytest.raises(StorageError, match="another process is writing"), second.transaction() as other:
+                source_at(other, "other.log", at=1.0)
+        with second.transaction() as other:
+            assert source_at(other, "other.log", at=1.0) > 0
 
 
 def test_a_reader_sees_one_moment_while_others_write(database_url: str) -> None:
@@ -146,7 +148,7 @@ def test_a_connection_that_breaks_is_an_error_and_the_next_unit_of_work_goes_on(
         def write_on_a_connection_that_breaks() -> None:
             with database.transaction() as connection:
                 source_at(connection, "input.log", at=1.0)
-                with open_database(postgres_url) as other, other.transaction() as killer:
+                with open_database(postgres_url) as other, other.reading() as killer:
                     pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
                     killer.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
                 source_at(connection, "other.log", at=1.0)

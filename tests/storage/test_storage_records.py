@@ -16,7 +16,7 @@ from collector.domain.evidence import Evidence
 from collector.domain.findings import Question, State, Verdict
 from collector.domain.runs import Event, Reading, RunRecord, UnreadShape
 from collector.domain.series import SeriesSample
-from collector.domain.windows import Window
+from collector.domain.windows import Origin, PrefillWindow, Window
 from collector.storage.drafts import list_drafts
 from collector.storage.engine import Database
 from collector.storage.findings import Judgement, save_judgement
@@ -33,7 +33,7 @@ from collector.storage.runs import (
 from collector.storage.sources import Checkpoint, add_source, find_sources, load_readings, save_progress, source_at
 from collector.storage.tables import METADATA
 from collector.storage.windows import append_series, append_windows, load_series, load_windows
-from tests.storage.strategies import records, windows
+from tests.storage.strategies import RECORD, records, windows
 
 EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -78,6 +78,13 @@ def canonical(record: RunRecord) -> dict[str, str]:
 def store(connection: Connection, record: RunRecord, *, name: str = "input.log", **options: object) -> int:
     source = source_at(connection, name, at=1.0)
     return save_run(connection, record, source_id=source, at=2.0, **options)
+
+
+def test_every_field_of_records_and_windows_is_made_up() -> None:
+    """What the strategies leave out is not tested."""
+    assert set(RECORD) == {field.name for field in fields(RunRecord)} - {"line_text"}
+    assert {field.name for field in fields(Event)} == {"kind", "evidence", "at", "values"}
+    assert set(PrefillWindow._fields) == {"position", "line", "at", "unit", "new_tokens", "cached_tokens"}
 
 
 @EXAMPLES
@@ -231,6 +238,13 @@ def test_runs_are_chosen_by_what_they_are(database: Database) -> None:
     assert (stored.headline, stored.summary, stored.judged_at) == ("It does not pay", {"tau": 1.8}, 5.0)
     assert stored.verdicts == {Question.PAYOFF: verdict}
     assert stored.serving.target_model == "/models/drafty"
+
+
+@pytest.mark.parametrize("origin", Origin)
+def test_every_origin_comes_back(database: Database, origin: Origin) -> None:
+    with database.transaction() as connection:
+        record = RunRecord("sglang", "input.log", windows=[Window(0, 1, 2.0, origin=origin)])
+        assert load_run(connection, store(connection, record)) == record
 
 
 def test_series_are_kept_by_name_and_labels(database: Database) -> None:
