@@ -6,22 +6,26 @@ import re
 from dataclasses import dataclass
 from functools import total_ordering
 
-_RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(?:\.?(post|rc|dev)(\d+))?")
+_RELEASE = re.compile(r"[vb]?(\d+(?:\.\d+)*)(?:\.?(post|rc|dev)(\d+))?")
 _RANK = {"dev": -2, "rc": -1, "": 0, "post": 1}
 
 
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release of an engine, ordered as its own project orders them: ``0.5.3 < 0.5.3.post2 < 0.5.4``."""
+    """A release of an engine, ordered as its own project orders them: ``0.5.3 < 0.5.3.post2 < 0.5.4``.
+
+    A project that numbers its builds writes ``b9093``.
+    """
 
     numbers: tuple[int, ...]
     suffix: str = ""
     suffix_number: int = 0
+    build: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Release:
-        """Read ``0.5.9``, ``v0.4.6.post5``, ``0.5.11rc1`` or a build such as ``0.5.9+cu128``.
+        """Read ``0.5.9``, ``v0.4.6.post5``, ``0.5.11rc1``, ``0.5.9+cu128`` or a build such as ``b9093``.
 
         Raises:
             ValueError: the text does not begin with a release number.
@@ -30,7 +34,7 @@ class Release:
         if match is None:
             raise ValueError(f"not a release: {text!r}")
         numbers = tuple(int(part) for part in match[1].split("."))
-        return cls(numbers, match[2] or "", int(match[3] or 0))
+        return cls(numbers, match[2] or "", int(match[3] or 0), build=match[0].startswith("b"))
 
     @property
     def base(self) -> tuple[int, ...]:
@@ -44,7 +48,7 @@ class Release:
         return self._key() < other._key()
 
     def __str__(self) -> str:
-        text = ".".join(map(str, self.numbers))
+        text = ("b" if self.build else "") + ".".join(map(str, self.numbers))
         if not self.suffix:
             return text
         return f"{text}{'' if self.suffix == 'rc' else '.'}{self.suffix}{self.suffix_number}"
