@@ -63,6 +63,7 @@ class RunView:
                 environment=launch.environment if launch else {},
                 draft=self.record.draft_config,
                 target=self.record.target_config,
+                device=self.record.device,
             )
         except Exception as error:  # noqa: BLE001 - a fault of ours must not hide what the engine itself said
             self.prediction_fault = f"{type(error).__name__}: {error}"

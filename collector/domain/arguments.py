@@ -131,9 +131,10 @@ class LaunchCommand:
     """How a server was started: its command line, redacted, and what it asks for.
 
     ``requested`` has the engine's own field names (aliases resolved), ``environment`` the
-    assignments before the command, ``unknown`` the options this reader does not know. ``program``
-    are the words before the options, ``places`` where each field stands, ``label`` which of
-    several commands of one source this is (``service decode``).
+    assignments before the command. ``unknown`` are the options this reader does not know,
+    ``nearest`` the option it knows that is nearest to one of them. ``program`` are the words before
+    the options, ``places`` where each field stands, ``label`` which of several commands of one
+    source this is (``service decode``), ``release`` what the tag of the container's image says.
     """
 
     engine: str
@@ -146,6 +147,8 @@ class LaunchCommand:
     program: tuple[str, ...] = ()
     places: Mapping[str, Evidence] = field(default_factory=dict)
     label: str = ""
+    release: str = ""
+    nearest: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def evidence(self) -> Evidence:

@@ -75,7 +75,8 @@ class RunRecord:
     ``arguments`` hold what was asked (launch command) and what the engine said it runs with;
     predictions are added by the analysis. ``engine_version`` is what the inputs state,
     ``release_range`` what the form of the lines allows. ``line_text`` gives the redacted text at a
-    window's position while its source is at hand.
+    window's position while its source is at hand. ``device`` is the accelerator by its common name
+    (``h100``), where the user said which.
     """
 
     engine: str
@@ -96,6 +97,7 @@ class RunRecord:
     target_config: ModelConfig | None = None
     validation: Validation | None = None
     temperature: float | None = None
+    device: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     line_text: Callable[[int], str | None] | None = field(default=None, compare=False, repr=False)
 

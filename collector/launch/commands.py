@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
 
@@ -24,6 +25,8 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 _REDIRECTION: Final = re.compile(r"\d*(?:>>?|<)(?:&\d+)?(?P<target>.*)")
 _CONTAINER_TOOLS: Final = frozenset({"docker", "podman", "nerdctl"})
 _VARIABLE_OPTION: Final = re.compile(r"(?:-e|--env)=?(?P<pair>[A-Za-z_]\w*=.*)?", re.DOTALL)
+_NEAR: Final = 0.8
+"""Likeness from which a known option is offered for one that is not. Ratio."""
 _SHORTEST_SECRET: Final = 4
 """Characters from which a secret is looked for in other places of the text."""
 
@@ -51,7 +54,8 @@ def find_launches(text: str, source: str = "launch.txt") -> tuple[LaunchCommand,
     lines = text.splitlines()
     found: list[LaunchCommand] = []
     for snippet in snippets_of(text, source):
-        for match in _search(snippet.words, snippet.environment, snippet.image, source):
+        own = "" if snippet.replaced else snippet.image
+        for match in _search(snippet.words, snippet.environment, own, source):
             launch = _launch(match, snippet, source, lines)
             if not any(_same(launch, known) for known in found):
                 found.append(launch)
@@ -145,6 +149,7 @@ def _launch(match: _Match, snippet: Snippet, source: str, lines: list[str]) -> L
     secrets = _secrets(read.values, match.environment)
     words = [*match.program, *match.options]
     first, last = words[0].line, max(word.line + word.text.count("\n") for word in words)
+    program = [redact_text(_without(word.text, secrets)) for word in match.program]
     own = "\n".join(lines[first - 1 : last]).strip()
     text = own if snippet.verbatim else " ".join(quoted(word.text) for word in words)
     launch = LaunchCommand(
@@ -158,13 +163,23 @@ def _launch(match: _Match, snippet: Snippet, source: str, lines: list[str]) -> L
         unknown=read.unknown,
         source=source,
         line=first,
-        program=tuple(redact_text(_without(word.text, secrets)) for word in match.program),
+        program=tuple(program),
         places=_places(requested, read, source, lines, secrets) if last > first else {},
         label=snippet.label,
+        release=dialect.release_in(snippet.image) or next(filter(None, map(dialect.release_in, program)), ""),
+        nearest=_nearest(read.unknown, dialect),
     )
     name = settings_file(launch)
     mounted = snippet.settings.get(name) if name is not None else None
     return launch if mounted is None else with_settings(launch, mounted.text, source, mounted.first_line)
+
+
+def _nearest(unknown: tuple[str, ...], dialect: Dialect) -> dict[str, str]:
+    if not unknown:
+        return {}
+    known = list(dialect.options())
+    close = {name: get_close_matches(name.replace("_", "-"), known, 1, _NEAR) for name in unknown}
+    return {name: found[0] for name, found in close.items() if found}
 
 
 def _places(

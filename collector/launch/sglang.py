@@ -27,6 +27,7 @@ class SglangDialect(Dialect):
     engine: ClassVar[str] = "sglang"
     title: ClassVar[str] = "SGLang"
     program: ClassVar[tuple[str, ...]] = ("python", "-m", "sglang.launch_server")
+    images: ClassVar[frozenset[str]] = frozenset({"sglang"})
     settings_field: ClassVar[str] = "config"
 
     def begins(self, words: list[Word]) -> int | None:

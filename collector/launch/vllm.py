@@ -18,7 +18,6 @@ from collector.launch.options import Kind, Option, load_options
 from collector.launch.shell import Word
 
 _MODULE: Final = re.compile(r"vllm\.entrypoints\.(?:openai\.)?api_server$|vllm\.entrypoints\.cli\.main$")
-_IMAGE: Final = re.compile(r"(?:^|/)vllm-(?:openai|rocm|openai-rocm|cpu-release-repo)(?:[:@].*)?$")
 _SCRIPT: Final = re.compile(r".*vllm/entrypoints/(?:openai/)?api_server\.py$")
 _SCALED: Final = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 _SCALE: Final = {
@@ -33,6 +32,8 @@ class VllmDialect(Dialect):
     engine: ClassVar[str] = "vllm"
     title: ClassVar[str] = "vLLM"
     program: ClassVar[tuple[str, ...]] = ("vllm", "serve")
+    images: ClassVar[frozenset[str]] = frozenset({"vllm-openai", "vllm-openai-rocm", "vllm-openai-cpu"})
+    image_serves: ClassVar[bool] = True
     settings_field: ClassVar[str] = "config"
 
     def begins(self, words: list[Word]) -> int | None:
@@ -44,10 +45,6 @@ class VllmDialect(Dialect):
             if _SCRIPT.match(word.text) or (before == "-m" and _MODULE.match(word.text) and "cli" not in word.text):
                 return index + 1
         return None
-
-    def starts_in(self, image: str) -> tuple[str, ...]:
-        """``vllm/vllm-openai`` and copies of it serve by themselves."""
-        return self.program if _IMAGE.search(image) else ()
 
     def options(self) -> Mapping[str, Option]:
         """Every option of the releases read."""

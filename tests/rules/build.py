@@ -5,6 +5,7 @@ Keys of ``given`` (all optional):
     args: flag -> value (asked and running), [asked, running] or [asked, null] (running not seen)
     effective: flag -> value, for flags nobody asked for
     environment: variables of the launch command
+    unknown: options of the launch command that are not known -> the nearest known one
     windows: {count, length, spread, rate, running, throughput, units, prefills, graph, context, ...} or a list of such;
         positions gives shares by position (and the length), at the same beside a stated length
     prompts: {new, cached}
@@ -43,7 +44,17 @@ def record(given: Mapping[str, Any], source: str) -> RunRecord:
     engine = given.get("engine", "sglang")
     asked, runs = _arguments(given)
     command = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in asked.items())
-    launch = LaunchCommand(engine, command, asked, given.get("environment", {}), source="launch.txt", line=1)
+    unknown = given.get("unknown", {})
+    launch = LaunchCommand(
+        engine,
+        command,
+        asked,
+        given.get("environment", {}),
+        tuple(unknown),
+        source="launch.txt",
+        line=1,
+        nearest={name: near for name, near in unknown.items() if near},
+    )
     arguments = Arguments()
     if asked:
         arguments = arguments.with_launch(launch)

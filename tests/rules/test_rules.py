@@ -11,7 +11,7 @@ import yaml
 
 from analysis.base import SECTIONS, Rule, catalogue
 from analysis.case import Case
-from analysis.runner import in_order, run_rule
+from analysis.outcomes import in_order, run_rule
 from collector.domain.findings import Finding, Severity, Skipped
 from tests.rules.build import bundle
 

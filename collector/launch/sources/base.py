@@ -24,14 +24,16 @@ class Snippet:
 
     ``words`` are those of a script, operators included, or of one command without any;
     ``verbatim`` says that the lines of the source are the command's own text. ``environment``
-    holds variables that are set for it, ``image`` the container image it runs in, ``label``
-    which of several it is, ``settings`` the files that its source mounts, by name.
+    holds variables that are set for it, ``image`` the container image it runs in, ``replaced``
+    says that a command stands in for the image's own, ``label`` which of several it is,
+    ``settings`` are the files that its source mounts, by name.
     """
 
     words: list[Word]
     verbatim: bool
     environment: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
+    replaced: bool = False
     label: str = ""
     settings: Mapping[str, SettingsText] = field(default_factory=dict)
 

@@ -44,6 +44,7 @@ def _service(name: str, service: Node, source: str) -> Snippet:
         verbatim=False,
         environment=_environment(service.get("environment")),
         image=(image.scalar or "") if image is not None else "",
+        replaced=service.get("entrypoint") is not None,
         label=f"service {name}",
     )
 

@@ -62,8 +62,8 @@ def _containers(document: Node, settings: Mapping[str, SettingsText]) -> Iterato
         yield Snippet(
             words,
             verbatim=False,
-            # With a command the image's own entry point does not run.
-            image="" if "command" in parts else image or "",
+            image=image or "",
+            replaced="command" in parts,
             environment=_environment(parts.get("env")),
             label=_label(document, parts["name"].scalar if "name" in parts else None),
             settings=settings,
