@@ -38,6 +38,7 @@ class UnitState(NamedTuple):
             the cache.
         verify_steps, accepted_tokens: counters, where the engine counts them or tells what they must be.
         running_requests, waiting_requests, tokens_in_use, kv_cache_usage, generation_throughput: gauges as last set.
+        graph: gauge: 1 where the last decode step ran from a captured graph.
         printed_length, printed_rate: gauges of acceptance, in the engine's own definition.
         mean_length: the acceptance length since the start of the process that gave these two back.
     """
@@ -55,6 +56,7 @@ class UnitState(NamedTuple):
     tokens_in_use: float | None = None
     kv_cache_usage: float | None = None
     generation_throughput: float | None = None
+    graph: float | None = None
     printed_length: float | None = None
     printed_rate: float | None = None
     mean_length: float | None = None

@@ -89,6 +89,7 @@ class Scraper:
                 if known is None or self._last is None:
                     raise
                 notes = (str(error),)
+                info = replace(info, mean_lengths={})  # those of an earlier scrape
             else:
                 notes = info.notes
             state = engine.state(samples, info, at)

@@ -440,6 +440,20 @@ def test_counters_that_fall_in_one_process_are_an_event_and_no_window(sqlite_dat
     assert "MEA004" in rules
 
 
+def test_the_start_of_the_process_is_taken_where_it_is_exposed(sqlite_database: Database) -> None:
+    def started(body: bytes, at: float) -> bytes:
+        return body + f"process_start_time_seconds {at}\n".encode()
+
+    with replay("0.5.23-eagle3") as served:
+        first, later = served.snapshots[:3], served.snapshots[3:]
+        served.snapshots = [(at, started(body, 1795976531.5)) for at, body in first]
+        served.snapshots += [(at, started(body, 1795976641.25)) for at, body in later]  # another, that counted more
+        stored = scrape_all(sqlite_database, served)
+    assert [item.restarted for item in stored] == [False, False, False, True, False, False, False]
+    starts = [run_of(sqlite_database, run_id).started_at for run_id in dict.fromkeys(item.run_id for item in stored)]
+    assert starts == [1795976531.5, 1795976641.25]
+
+
 def test_recordings_are_complete() -> None:
     assert len(RECORDINGS) >= 18
     assert all(len(Recording(name).snapshots) >= 4 for name in RECORDINGS)

@@ -82,8 +82,11 @@ def _unit_state(samples: list[Sample]) -> UnitState:
     """What a scheduler itself says."""
 
     def total(name: str, mode: str = "") -> float | None:
-        values = [s.value for s in samples if s.name == name and s.labels.get("mode", "").startswith(mode)]
-        return sum(values) if values else None
+        """A counter over all its labels; a mode that is not exposed yet counts 0."""
+        found = [sample for sample in samples if sample.name == name]
+        if not found:
+            return None
+        return sum(sample.value for sample in found if sample.labels.get("mode", "").startswith(mode))
 
     def gauge(name: str) -> float | None:
         """A gauge; of several series the one for all priorities, else their sum."""
@@ -106,6 +109,7 @@ def _unit_state(samples: list[Sample]) -> UnitState:
         tokens_in_use=gauge(names.TOKENS_IN_USE),
         kv_cache_usage=gauge(names.CACHE_USAGE),
         generation_throughput=gauge(names.THROUGHPUT),
+        graph=gauge(names.GRAPH),
         printed_length=None if length == 0 else length,  # 0 until something was verified
         printed_rate=None if length == 0 else gauge(names.RATE),
     )

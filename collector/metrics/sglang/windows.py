@@ -118,7 +118,7 @@ class _Unit:
             return None
         if self.after.mean_length is None:
             return Counts(steps, accepted) if self.before.mean_length is None else None
-        if self.after.mean_length == self.before.mean_length:
+        if self.after.mean_length == self.before.mean_length and not self.fresh:
             return Counts(0.0, 0.0)
         # A mean that was reset gives counts of another stretch: what no server can do is not taken.
         most = steps * ((self.width or LARGEST_WIDTH) - self.definition.own)
@@ -167,7 +167,9 @@ class _Unit:
         return self.tokens / self.passes / length
 
     def _graph(self) -> bool | None:
-        """Whether most passes of the window ran from a captured graph."""
-        if not self.passes:
-            return None
-        return (self.delta("graphless_passes") or 0.0) < self.passes / 2
+        """Whether most passes of the window ran from a captured graph; where they are not counted, whether the last did."""
+        if self.passes:
+            return (self.delta("graphless_passes") or 0.0) < self.passes / 2
+        if self.passes is None and self.tokens and self.after.graph is not None:
+            return self.after.graph > 0
+        return None

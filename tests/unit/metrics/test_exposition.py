@@ -71,9 +71,7 @@ def test_what_the_reference_writes_is_read_as_the_reference_reads_it(registry):
 
 
 @checks
-@given(
-    st.lists(st.tuples(label_values, st.floats(0, 100), label_values.filter(lambda text: len(text) < 8)), max_size=4)
-)
+@given(st.lists(st.tuples(label_values, st.floats(0, 100), st.text("aß #{}=,", max_size=8)), max_size=4))
 def test_open_metrics_text_with_exemplars_gives_the_same_samples(observations):
     registry = CollectorRegistry()
     counter = Counter("made", "Things made.", ["kind"], registry=registry)
