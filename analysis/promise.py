@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.figures import Pooled
+from analysis.theory import training
 from analysis.theory.divergence import Divergence, divergence_test, margin, realistic_length
-from analysis.theory.training import promised_length
-from collector.domain.drafts import Validation
+from collector.domain.drafts import Measure, Validation, Vocabulary
+from collector.domain.errors import ImpossibleFigure
 from collector.domain.quantities import Estimate
 
 
@@ -32,10 +33,11 @@ class Promise:
     def quantities(self, pooled: Pooled | None) -> dict[str, Estimate]:
         """The figures as quantities; the share kept only where something was measured."""
         figures = {
-            "validation_accuracy": Estimate(self.validation.accuracy),
             "expected_acceptance_length": Estimate(self.expected_length, note=self.note),
             "realistic_acceptance_length": Estimate(self.realistic_length, assumed=True),
         }
+        if self.validation.accuracy is not None:
+            figures["validation_accuracy"] = Estimate(self.validation.accuracy)
         if self.validation.accuracy_at:
             figures["validation_accuracy_at"] = Estimate(list(self.validation.accuracy_at))
         if pooled is not None and self.expected_length > 1:
@@ -48,12 +50,47 @@ class Promise:
 
 def promise_of(validation: Validation, depth: int, temperature: float | None) -> Promise:
     """Work out the promise of a validation at a depth; temperature ``None`` is read as greedy."""
-    promised = promised_length(validation.accuracy, validation.accuracy_at, str(validation.measure), depth)
+    try:
+        promised = promised_by(validation, depth)
+    except ImpossibleFigure:
+        validation = replace(
+            validation,
+            measure=Measure.UNKNOWN,
+            remarks=(*validation.remarks, "its figures by position cannot be what they are said to be"),
+        )
+        promised = promised_by(validation, depth)
+    sampled = validation.temperature
+    already = temperature is not None and sampled is not None and 0 < temperature <= sampled
+    differs = None if already else temperature
+    least = 1.0
+    if promised.length > 1:
+        least = (promised.length_low - 1) / (promised.length - 1)
     return Promise(
         validation=validation,
         depth=depth,
         expected_length=promised.length,
-        realistic_length=realistic_length(promised.length, depth, temperature),
-        margin=margin(depth, temperature),
+        realistic_length=realistic_length(promised.length, depth, differs, replayed=validation.replayed),
+        margin=least * margin(depth, differs, replayed=validation.replayed),
         note=promised.note,
     )
+
+
+def promised_by(validation: Validation, depth: int) -> training.Promise:
+    """The promise of figures as their trainer counts them, its vocabulary allowed for.
+
+    Raises:
+        ImpossibleFigure: the figures cannot be what the source says they are.
+    """
+    stated = validation.length
+    if stated is not None and (validation.accuracy is None or (validation.replayed and not validation.accuracy_at)):
+        return training.promised_by_length(stated, validation.length_depth, depth)
+    accuracy, at = validation.accuracy or 0.0, validation.accuracy_at
+    coverage = validation.draft_vocabulary_coverage
+    inside = coverage if validation.vocabulary is Vocabulary.INSIDE else None
+    if coverage is None or validation.vocabulary is not Vocabulary.LEFT_OUT:
+        return training.promised_length(accuracy, at, str(validation.measure), depth, inside)
+    powers = range(1, len(at) + 1) if validation.measure is Measure.PREFIX else [1] * len(at)
+    counted = [value * coverage**power for value, power in zip(at, powers, strict=True)]
+    promised = training.promised_length(accuracy * coverage, counted, str(validation.measure), depth)
+    note = f"tokens outside the draft's vocabulary were left out, so the figures are multiplied by {coverage:.3g}"
+    return replace(promised, note="; ".join(filter(None, (promised.note, note))))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.theory.chain import expected_length
+from analysis.theory.chain import expected_length, implied_rate
 from analysis.theory.positions import (
     extend_prefix,
     length_from_prefix,
@@ -95,6 +95,28 @@ def promised_length(
         low, high = (_length_if_covered(prefix, coverage, upper) for upper in (False, True))
         caveats.append(f"the draft knows {coverage:.0%} of the target's tokens, so the promise has bounds")
     return Promise(length, low, high, prefix, "; ".join(caveats))
+
+
+def promised_by_length(length: float, length_depth: int | None, depth: int) -> Promise:
+    """The promise of a length that was measured or estimated at ``length_depth``, at the depth served.
+
+    Between depths the constant conditional rate of the one is taken for the other; an unknown depth is
+    taken to be that served.
+
+    Raises:
+        ImpossibleFigure: the length is above its depth + 1.
+    """
+    measured_at = length_depth or depth
+    rate = implied_rate(length, measured_at)
+    prefix = tuple(rate**position for position in range(1, depth + 1))
+    if length_depth is None:
+        note = "the depth at which the length was measured is not stated and taken to be this one"
+    elif length_depth != depth:
+        note = f"the length was measured at depth {length_depth}; one conditional rate is taken to hold at this one"
+    else:
+        note = ""
+    promised = length if measured_at == depth else expected_length(rate, depth)
+    return Promise(promised, promised, promised, prefix, note)
 
 
 def _prefix(values: tuple[float, ...], measure: Measure) -> tuple[float, ...]:

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import Any, Final
 
 from collector.domain.drafts import ModelConfig
 from collector.domain.errors import MalformedInput
 
 _KEY: Final = re.compile(r'"([^"\\]{1,80})"\s*:')
-MODEL_KEYS: Final = ("architectures", "model_type", "hidden_size", "num_hidden_layers", "vocab_size", "text_config")
+MODEL_KEYS: Final = (
+    "architectures",
+    "model_type",
+    "hidden_size",
+    "num_hidden_layers",
+    "vocab_size",
+    "text_config",
+    "transformer_layer_config",
+    "speculators_model_type",
+    "speculators_config",
+    "medusa_num_heads",
+    "base_model_name_or_path",
+)
 """A document with two of these describes a model."""
 
 
@@ -20,17 +32,7 @@ def parse_model_config(text: str, source: str = "config.json") -> ModelConfig:
     Raises:
         MalformedInput: it is no JSON object, or no model's; the error names the line.
     """
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise MalformedInput(
-            "this config.json is not valid JSON",
-            why=error.msg,
-            where=f"{source}:{error.lineno}",
-            hint="copy the file again from the model's folder",
-        ) from error
-    except RecursionError as error:
-        raise MalformedInput("this config.json is nested too deeply to be a model's", where=source) from error
+    document = parse_json(text, source, "config.json")
     if not isinstance(document, dict):
         raise MalformedInput(
             "this config.json holds no JSON object", where=source, hint="give the config.json of the model's folder"
@@ -38,11 +40,32 @@ def parse_model_config(text: str, source: str = "config.json") -> ModelConfig:
     if not describes_model(document):
         raise MalformedInput(
             "this JSON does not describe a model",
-            why=f"it has none of {', '.join(MODEL_KEYS)}",
+            why=f"it has fewer than two of {', '.join(MODEL_KEYS[:6])}",
             where=source,
             hint="give the config.json of the model's folder",
         )
     return ModelConfig(source, document, _lines(text))
+
+
+def parse_json(text: str, source: str, what: str) -> Any:
+    """A JSON document; ``what`` names it in errors.
+
+    Raises:
+        MalformedInput: it is none, is nested too deeply, or holds a number that none can be.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MalformedInput(
+            f"this {what} is not valid JSON",
+            why=error.msg,
+            where=f"{source}:{error.lineno}",
+            hint="copy the file again from where it was made",
+        ) from error
+    except RecursionError as error:
+        raise MalformedInput(f"this {what} is nested too deeply", where=source) from error
+    except ValueError as error:  # a whole number of thousands of digits
+        raise MalformedInput(f"this {what} holds a number that cannot be read", why=str(error), where=source) from error
 
 
 def _lines(text: str) -> dict[str, int]:

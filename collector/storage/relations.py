@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 
 from collector.domain.runs import Bundle
 from collector.domain.versions import Release, ReleaseRange
+from collector.storage.drafts import Registered, load_draft_config, registered_for
 from collector.storage.runs import NOWHERE, load_run
 from collector.storage.sources import load_readings
 from collector.storage.tables import RUNS
@@ -22,10 +23,15 @@ _R: Final = RUNS.c
 def load_bundle(connection: Connection, run_id: int) -> Bundle:
     """A run with its previous and baseline runs and what was made of its sources: what a diagnosis needs.
 
+    A run that was stored without validation figures takes those of the registered draft that it uses.
+
     Raises:
         UnknownName: no run has this id.
     """
     subject = load_run(connection, run_id)
+    if subject.validation is None:
+        registered = registered_validation(connection, run_id)
+        subject.validation = None if registered is None else registered.validation
     previous, baseline = previous_of(connection, run_id), baseline_of(connection, run_id)
     return Bundle(
         subject,
@@ -33,6 +39,14 @@ def load_bundle(connection: Connection, run_id: int) -> Bundle:
         baseline=None if baseline is None else load_run(connection, baseline),
         readings=load_readings(connection, run_id),
     )
+
+
+def registered_validation(connection: Connection, run_id: int) -> Registered | None:
+    """The registered figures of a run's draft; ``None`` where the run has figures of its own, or no draft matches."""
+    run = _run(connection, run_id)
+    if run.validation_id is not None:
+        return None
+    return registered_for(connection, run.draft_model, load_draft_config(connection, run.draft_id))
 
 
 def previous_of(connection: Connection, run_id: int) -> int | None:

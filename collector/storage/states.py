@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, func, or_, select
 
 from collector.storage.bulk import digest_of
-from collector.storage.relations import baseline_of, previous_of
+from collector.storage.relations import baseline_of, previous_of, registered_validation
 from collector.storage.tables import (
     ARGUMENTS,
     DECODE_SAMPLES,
@@ -43,10 +43,15 @@ def run_states(
 
 
 def bundle_state(connection: Connection, run_id: int) -> str:
-    """The digest of a run, its previous run and its baseline: what a diagnosis rests on."""
+    """The digest of a run, its previous run, its baseline and its draft's registered figures: what a diagnosis rests on."""
     others = previous_of(connection, run_id), baseline_of(connection, run_id)
     states = run_states(connection, [run_id, *(other for other in others if other is not None)])
-    return digest_of(states[run_id], *(None if other is None else [other, states[other]] for other in others))
+    registered = registered_validation(connection, run_id)
+    return digest_of(
+        states[run_id],
+        *(None if other is None else [other, states[other]] for other in others),
+        *([] if registered is None else [registered.validation_id]),
+    )
 
 
 def judged_states(connection: Connection) -> dict[int, tuple[str, float]]:

@@ -64,6 +64,9 @@ DRAFTS: Final = Table(
     Column("digest", String(32), nullable=False, unique=True, comment="digest of name and config: one checkpoint"),
     Column("name", Text, nullable=False, comment="path or repository as the launch states it; empty if unknown"),
     _reference("config_id", "model_configs", on_delete="SET NULL"),
+    Column("config_digest", String(32), index=True, comment="digest of the config's document alone"),
+    Column("weights_digest", Text, comment="digest of the weights, where their storage states it"),
+    Column("registered_at", Instant, comment="NULL: known from runs only, so no other run takes its figures"),
 )
 
 DRAFT_VALIDATIONS: Final = Table(

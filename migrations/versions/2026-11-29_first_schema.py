@@ -90,12 +90,25 @@ def upgrade() -> None:
             "name", sa.String(), nullable=False, comment="path or repository as the launch states it; empty if unknown"
         ),
         sa.Column("config_id", KEY, nullable=True),
+        sa.Column(
+            "config_digest", sa.String(length=32), nullable=True, comment="digest of the config's document alone"
+        ),
+        sa.Column(
+            "weights_digest", sa.String(), nullable=True, comment="digest of the weights, where their storage states it"
+        ),
+        sa.Column(
+            "registered_at",
+            INSTANT,
+            nullable=True,
+            comment="NULL: known from runs only, so no other run takes its figures",
+        ),
         sa.ForeignKeyConstraint(
             ["config_id"], ["model_configs.id"], name=op.f("fk_drafts_config_id_model_configs"), ondelete="SET NULL"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_drafts")),
         sa.UniqueConstraint("digest", name=op.f("uq_drafts_digest")),
     )
+    op.create_index(op.f("ix_drafts_config_digest"), "drafts", ["config_digest"], unique=False)
     op.create_table(
         "draft_validations",
         sa.Column("id", KEY, nullable=False),

@@ -50,11 +50,13 @@ class AcceptanceBelowValidation(Rule):
         if test.verdict != "divergent":
             return
         rate = speculating.value("conditional_acceptance_rate")
+        accuracy = promise.validation.accuracy
         implied = (
-            f"conditional acceptance {words.rate(rate)} against {words.rate(promise.validation.accuracy)}"
-            if rate is not None
+            f", conditional acceptance {words.rate(rate)} against {words.rate(accuracy)}"
+            if rate is not None and accuracy is not None
             else ""
         )
+        stated = "--training FILE" if accuracy is None else f"--validation-accuracy {accuracy:g}"
         rivals = []
         printed = speculating.printed
         if printed is not None and printed.definition is not None and printed.definition.startswith("length"):
@@ -67,14 +69,14 @@ class AcceptanceBelowValidation(Rule):
         weak = acceptance.interval.method == CONSERVATIVE or bool(acceptance.interval.approximate)
         yield self.finding(
             f"The draft delivers {words.percent(test.retained_share)} of what its validation promises",
-            f"Length {words.length(acceptance.length)} {words.interval(acceptance.interval.length_low, acceptance.interval.length_high)}, "
+            f"Length {words.length(acceptance.length)} {words.interval(acceptance.interval.length_low, acceptance.interval.length_high)}"
             f"{implied}. Validation promises {words.length(promise.expected_length)}; a healthy server would show about "
             f"{words.length(promise.realistic_length)}. A gap this large proves that something differs, not yet what.",
             values={
                 **speculating.figures(*ACCEPTANCE_VALUES),
                 "expected_acceptance_length": promise.expected_length,
                 "realistic_acceptance_length": promise.realistic_length,
-                "validation_accuracy": promise.validation.accuracy,
+                "validation_accuracy": accuracy,
                 "retained_share": test.retained_share,
                 "p_value": test.p_value,
             },
@@ -84,9 +86,7 @@ class AcceptanceBelowValidation(Rule):
                 "Acceptance as in training there: the traffic differs (prompt format, thinking mode, language, temperature).",
                 "Still low: the wiring differs (captured layers, tokenizer, chat template, vocabulary map, checkpoint).",
             ],
-            verify=[
-                f"draftscope diagnose REPLAY_LOG --validation-accuracy {promise.validation.accuracy:g} --temperature 0"
-            ],
+            verify=[f"draftscope diagnose REPLAY_LOG {stated} --temperature 0"],
             confidence=Confidence.MEDIUM if weak else Confidence.HIGH,
             ruled_out=rivals,
         )

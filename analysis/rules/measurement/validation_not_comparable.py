@@ -5,7 +5,7 @@ from __future__ import annotations
 from analysis.base import Outcome, Rule
 from analysis.promise import Promise
 from analysis.view import RunView
-from collector.domain.drafts import Measure
+from collector.domain.drafts import Measure, Reference, Validation, Vocabulary
 from collector.domain.findings import Question, Severity
 
 _MEASURE = {
@@ -40,7 +40,7 @@ class ValidationNotComparable(Rule):
         """What is unknown or differs: measure, temperature, vocabulary."""
         validation = promise.validation
         doubts, fix = [], []
-        if validation.measure in _MEASURE:
+        if validation.measure in _MEASURE and validation.accuracy is not None:
             doubts.append(_MEASURE[validation.measure])
             fix.append(
                 "Give the training log itself (--training FILE), or a figure given that all earlier drafts are right."
@@ -54,20 +54,28 @@ class ValidationNotComparable(Rule):
                 f"it was measured at temperature {validation.temperature:g}, the traffic runs at {temperature:g}"
             )
             fix.append("Validate at the temperature of the traffic, or replay the prompts at temperature 0.")
-        coverage = validation.draft_vocabulary_coverage
-        if coverage is not None and coverage < 1:
-            doubts.append(
-                f"it looks inside a draft vocabulary that covers {100 * coverage:.3g}% of the target's tokens"
-            )
+        vocabulary = _vocabulary(validation)
+        if vocabulary:
+            doubts.append(vocabulary)
             fix.append("Count targets outside the draft vocabulary as misses.")
+        if validation.reference is Reference.DATA:
+            doubts.append("drafts were compared with the tokens of the data, which this target need not have chosen")
+            fix.append("Validate on text that the target itself generated.")
+        if validation.held_out is False:
+            doubts.append("it is of training batches, not of held-out text")
+            fix.append("Give the figures of an evaluation.")
+        doubts += validation.remarks
         if not doubts:
             return
+        figure = validation.accuracy if validation.accuracy is not None else validation.length
         yield self.finding(
             "The validation figure compares with some doubt",
-            f"{validation.accuracy:g}: {'; '.join(doubts)}.",
+            f"{figure:g}: {'; '.join(doubts)}.",
             values={
                 "validation_accuracy": validation.accuracy,
                 "measure": str(validation.measure),
+                "vocabulary": str(validation.vocabulary),
+                "reference": str(validation.reference),
                 "temperature": temperature,
                 "validation_temperature": validation.temperature,
             },
@@ -75,3 +83,18 @@ class ValidationNotComparable(Rule):
             fix=fix,
             verify=["draftscope diagnose LOG --training FILE --temperature T"],
         )
+
+
+def _vocabulary(validation: Validation) -> str:
+    """What the handling of tokens outside the draft's vocabulary does to the figure; "" if nothing."""
+    coverage = validation.draft_vocabulary_coverage
+    share = "" if coverage is None else f" ({100 * coverage:.3g}% of the target's tokens are inside)"
+    if coverage is not None and coverage >= 1:
+        return ""
+    if validation.vocabulary is Vocabulary.INSIDE:
+        return f"it looks for the target's best token inside the draft's vocabulary{share}, so serving may be lower"
+    if validation.vocabulary is Vocabulary.LEFT_OUT:
+        return f"tokens outside the draft's vocabulary are left out{share}, so it is higher than serving"
+    if validation.vocabulary is Vocabulary.UNKNOWN and coverage is not None:
+        return f"the draft's vocabulary covers {100 * coverage:.3g}% of the target's tokens; how others count is not stated"
+    return ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from collector.domain.drafts import Measure
+from collector.domain.drafts import Measure, Reference, Vocabulary
+from collector.models.scalars import Output
 
 FIGURE: Final = r"\d+(?:\.\d+)?(?:e-?\d+)?\s?%?"
 """A number or percentage, as a part of patterns."""
@@ -29,17 +31,30 @@ _NOTE_LINE: Final = re.compile(r"^\W*(?:note|remark|definition|measure|meaning|n
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Figures found in a text, as shares of 1.
+    """Figures found in a tool's output, as shares of 1; the fields are those of ``Validation``.
 
-    ``line`` counts from 1; ``measure_stated`` says that the tool's own name of the figure says what it counts.
+    ``line`` counts from 1 and is 0 where the source has no lines; ``text`` is what stands there,
+    where ``line`` does not tell. ``measure_stated`` says that the tool's own name of the figure
+    says what it counts.
     """
 
-    accuracy: float
+    accuracy: float | None
     line: int
     accuracy_at: tuple[float, ...] = ()
     measure: Measure = Measure.UNKNOWN
     measure_stated: bool = False
     coverage: float | None = None
+    vocabulary: Vocabulary = Vocabulary.UNKNOWN
+    reference: Reference = Reference.UNKNOWN
+    held_out: bool | None = None
+    length: float | None = None
+    length_depth: int | None = None
+    replayed: bool = False
+    temperature: float | None = None
+    dataset: str = ""
+    count: float | None = None
+    remarks: tuple[str, ...] = ()
+    text: str = ""
 
 
 class Trainer(ABC):
@@ -49,11 +64,11 @@ class Trainer(ABC):
     order: ClassVar[int] = 50
 
     @abstractmethod
-    def find(self, lines: list[str]) -> Found | None:
+    def find(self, output: Output) -> Found | None:
         """The last evaluation in the output, ``None`` if it is not this tool's."""
 
 
-def note_about_measure(lines: list[str]) -> tuple[Measure, int] | None:
+def note_about_measure(lines: Sequence[str]) -> tuple[Measure, int] | None:
     """What a note in the text says the figure counts, and the note's line."""
     for number, line in enumerate(lines, 1):
         if _NOTE_LINE.search(line):
@@ -63,7 +78,7 @@ def note_about_measure(lines: list[str]) -> tuple[Measure, int] | None:
     return None
 
 
-def temperature_in(lines: list[str]) -> float | None:
+def temperature_in(lines: Sequence[str]) -> float | None:
     """The sampling temperature the text states, if it states one."""
     for line in lines:
         match = _TEMPERATURE.search(line)

@@ -9,6 +9,7 @@ import re
 from typing import ClassVar, Final
 
 from collector.domain.drafts import Measure
+from collector.models.scalars import Output
 from collector.models.trainers.base import FIGURE, Found, Trainer, share
 
 _NAMED: Final = re.compile(
@@ -17,6 +18,7 @@ _NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 _BARE: Final = re.compile(rf"^\s*\[?\s*(?P<values>{FIGURE}(?:[\s,]+{FIGURE})*)\s*\]?\s*$")
+_ACCURACY: Final = re.compile(r"acc(?!ept)|accuracy|top[-_ ]?1\b|agreement", re.IGNORECASE)
 _EVALUATION: Final = re.compile(r"eval|val|test|held", re.IGNORECASE)
 
 
@@ -26,10 +28,10 @@ class PlainFigures(Trainer):
     name: ClassVar[str] = ""
     order: ClassVar[int] = 90
 
-    def find(self, lines: list[str]) -> Found | None:
+    def find(self, output: Output) -> Found | None:
         """The last figure named as of an evaluation, else the last one at all."""
         named = bare = evaluated = None
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(output.lines, 1):
             match = _NAMED.search(line)
             values = _values(match["values"]) if match is not None else []
             if match is not None and values:
@@ -42,10 +44,20 @@ class PlainFigures(Trainer):
             values = _values(match["values"]) if match is not None else []
             if values and all(value <= 1.0 for value in values):
                 bare = Found(values[0], number, tuple(values) if len(values) > 1 else (), Measure.UNKNOWN)
-        return evaluated or named or bare
+        return evaluated or named or bare or _logged(output)
 
 
 TRAINER: Final = PlainFigures()
+
+
+def _logged(output: Output) -> Found | None:
+    """A named figure of a source without lines."""
+    for wanted in (_EVALUATION, _ACCURACY):
+        for row in reversed(output.rows):
+            for key, value in row.values.items():
+                if wanted.search(key) and _ACCURACY.search(key):
+                    return Found(value, row.line, text=row.text)
+    return None
 
 
 def _values(text: str) -> list[float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
+from collector.models.scalars import Output
 from collector.models.trainers.base import FIGURE, Found, Trainer, share
 
 _LINE: Final = re.compile(
@@ -23,10 +24,10 @@ class NumberedPositions(Trainer):
     name: ClassVar[str] = ""
     order: ClassVar[int] = 80
 
-    def find(self, lines: list[str]) -> Found | None:
+    def find(self, output: Output) -> Found | None:
         """The figures in the order of their positions, which may be counted from 0 or 1."""
         found: dict[int, tuple[float, int]] = {}
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(output.lines, 1):
             match = _LINE.search(line)
             if match is not None:
                 found[int(match["position"])] = share(match["value"]), number
