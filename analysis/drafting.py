@@ -126,7 +126,33 @@ def _vllm(arguments: Arguments) -> Drafting:
     )
 
 
-_READERS = {"sglang": _sglang, "vllm": _vllm}
+_LLAMACPP_METHODS = {"draft-simple": "draft_model", "draft": UNKNOWN}
+_LLAMACPP_DEPTHS = ("size_m", "n_max")
+
+
+def _llamacpp(arguments: Arguments) -> Drafting:
+    """Method by ``--spec-type``, the draft model's before an n-gram's where a server has several types."""
+    types = [kind for kind in str(arguments.value("spec_type") or "").split(",") if kind not in {"", "none"}]
+    if not types:
+        return Drafting(known=arguments.any_effective or arguments.any_requested)
+    models = [kind for kind in types if kind.startswith("draft")]
+    kind = models[0] if models else types[0]
+    if models:
+        depth = _whole(arguments.value("spec_draft_n_max")) or _whole(arguments.value("draft_max"))
+    else:
+        names = (f"spec_{kind.replace('-', '_')}_{setting}" for setting in _LLAMACPP_DEPTHS)
+        depth = next((value for name in names if (value := _whole(arguments.value(name))) is not None), None)
+    return Drafting(
+        method=_LLAMACPP_METHODS.get(kind, kind.removeprefix("draft-").replace("-", "_")),
+        known=True,
+        depth=depth,
+        width=None if depth is None else depth + 1,
+        topk=1,
+        has_draft_path=arguments.seen("spec_draft_model") or arguments.seen("spec_draft_hf"),
+    )
+
+
+_READERS = {"sglang": _sglang, "vllm": _vllm, "llamacpp": _llamacpp}
 
 
 def infer_width(lengths: np.ndarray, rates: np.ndarray, widest: int = 65) -> tuple[int, str] | None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.drafting import Drafting
-from analysis.frame import SCRAPED
+from analysis.frame import SCRAPED, SLOT
 from analysis.theory.chain import implied_rate
 from analysis.theory.intervals import (
     CONSERVATIVE,
@@ -206,6 +206,8 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     if timed.empty:
         return {}
     timed = next(rows for origins in _LOAD_BEST_FIRST if not (rows := timed[timed["origin"].isin(origins)]).empty)
+    if timed["unit"].str.startswith(SLOT).all() and timed["seconds"].gt(0).all():
+        return _slot_load(timed)
     rate = variance = running = waiting = 0.0
     windows = 0
     steady_rows: list[pd.DataFrame] = []
@@ -241,6 +243,42 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     return figures
 
 
+def _slot_load(requests: pd.DataFrame) -> dict[str, Estimate]:
+    """Load where each window is a request of a slot: tokens over the time in which any slot was busy.
+
+    Slots take turns, so their own speeds are not added up.
+    """
+    seconds = requests["seconds"].to_numpy(dtype=float)
+    ends = requests["at"].to_numpy(dtype=float)
+    busy = _covered(ends - seconds, ends)
+    generated = requests["generated_tokens"].to_numpy(dtype=float)
+    rate = float(generated.sum() / busy)
+    alone, half = _throughput(requests)
+    half *= rate / alone
+    known = math.isfinite(half)
+    time = step_time(
+        requests["running_requests"], requests["acceptance_length"].fillna(1.0), requests["generation_throughput"]
+    )
+    windows = len(requests)
+    return {
+        "generation_throughput": Estimate(
+            rate, rate - half if known else None, rate + half if known else None, windows=windows
+        ),
+        "running_requests": Estimate(float(seconds.sum() / busy), windows=windows),
+        "step_seconds": Estimate(
+            time.seconds, max(0.0, time.seconds - time.half), time.seconds + time.half, windows=windows
+        ),
+    }
+
+
+def _covered(begins: np.ndarray, ends: np.ndarray) -> float:
+    """Seconds that lie in at least one of the spans. Shapes: (n,)."""
+    order = np.argsort(begins)
+    reached = np.maximum.accumulate(ends[order])
+    before = np.concatenate(([-math.inf], reached[:-1]))
+    return float(np.maximum(ends[order] - np.maximum(begins[order], before), 0.0).sum())
+
+
 def coverage_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     """Generated tokens, and how many target passes had a draft.
 
@@ -249,7 +287,8 @@ def coverage_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     """
     origin = best_origin(frame)
     if not origin.any():
-        return {}
+        requests = frame[frame["unit"].str.startswith(SLOT)]
+        return {"generated_tokens": Estimate(float(requests["generated_tokens"].sum()))} if len(requests) else {}
     rows = frame[frame["origin"] == frame["origin"].to_numpy()[origin][0]]
     if rows["generated_tokens"].isna().any():
         return {}

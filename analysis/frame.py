@@ -27,6 +27,9 @@ SINCE_START: Final = "all since the start of the process in one window; the late
 SCRAPED: Final = frozenset({Origin.COUNTERS, Origin.GAUGES})
 """Origins of windows between two scrapes."""
 
+SLOT: Final = "slot "
+"""How units begin whose windows are whole requests (llama.cpp): a long one is no pause."""
+
 COUNTED_BY_ENGINE: Final = frozenset({"vllm", "llamacpp", "tensorrt-llm"})
 """Engines that print counts: every count is kept for acceptance."""
 
@@ -98,7 +101,9 @@ def _select(
     seconds = frame["seconds"].to_numpy(dtype=float)
     prefills = frame["prefills"].to_numpy(dtype=float)
     log = (frame["origin"] == Origin.LOG).to_numpy()
-    for rows in frame.groupby("unit", sort=False).groups.values():
+    for unit, rows in frame.groupby("unit", sort=False).groups.items():
+        if str(unit).startswith(SLOT):
+            continue
         index = np.asarray(rows)
         index = index[log[index]]
         if index.size == 0:

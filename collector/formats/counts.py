@@ -67,7 +67,7 @@ def spec_counts(
     elif depth and not short and drafted % depth == 0 and low - _SLACK <= fewest <= high + _SLACK:
         drafts = fewest
     else:
-        found = _likely(accepted, length, positions, bonus, low, high, known=depth is not None, short=short)
+        found = _likely(accepted, length, positions, bonus, low, high, bounded=depth is not None, short=short)
         if found is None:
             return SpecCounts(accepted, drafted)
         drafts = found
@@ -82,7 +82,7 @@ def _likely(
     low: float,
     high: float,
     *,
-    known: bool,
+    bounded: bool,
     short: bool,
 ) -> int | None:
     """A number of drafts between the bounds, ``None`` where nothing narrows them."""
@@ -98,7 +98,7 @@ def _likely(
         return round(min(max(accepted / (length - 1), low), high))
     if short and high < math.inf:
         return math.floor(high + _SLACK)
-    return math.ceil(low - _SLACK) if known else None
+    return math.ceil(low - _SLACK) if bounded else None
 
 
 def _bonus(length: float | None, positions: tuple[float, ...]) -> bool | None:
@@ -136,7 +136,7 @@ def _bounds(
 def _best(accepted: int, positions: tuple[float, ...], low: float, high: float) -> int:
     """The whole number between the bounds whose multiples of the rates are nearest to whole numbers."""
     first, last = max(1, math.ceil(low - _SLACK)), math.floor(high + _SLACK)
-    middle = round(accepted / sum(positions))
+    middle = round(accepted / max(sum(positions), POSITION_ROUNDING))
     if last < first:
         return max(middle, first)
     middle = min(max(middle, first), last)

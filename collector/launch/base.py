@@ -41,6 +41,11 @@ class Dialect(ABC):
         del words
         return {}
 
+    def from_environment(self, environment: Mapping[str, str]) -> Mapping[str, Any]:
+        """Fields that environment variables set where no option does."""
+        del environment
+        return {}
+
     def settled(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """What was read, in the form and under the names that the engine itself uses."""
         return values

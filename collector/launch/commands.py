@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
@@ -14,7 +14,7 @@ from collector.domain.errors import MalformedInput, UnreadableInput
 from collector.domain.evidence import Evidence
 from collector.domain.redaction import MASK, is_secret_name, redact_mapping, redact_text
 from collector.launch.base import Dialect
-from collector.launch.dialects import dialects, mentions_engine
+from collector.launch.dialects import dialect_of, dialects, mentions_engine
 from collector.launch.options import Read, read_options
 from collector.launch.render import quoted
 from collector.launch.settings import settings_file, with_settings
@@ -51,9 +51,24 @@ def find_launches(text: str, source: str = "launch.txt") -> tuple[LaunchCommand,
         MalformedInput: a quote is not closed, an option lacks its value, a manifest is not valid.
         UnreadableInput: no engine is launched in this text.
     """
-    lines = text.splitlines()
+    return _launches(snippets_of(text, source), source, text.splitlines())
+
+
+def launches_of_words(words: Sequence[str], source: str, engine: str | None = None) -> tuple[LaunchCommand, ...]:
+    """The same for a command whose words are split already; with ``engine`` they may be its options alone.
+
+    Raises:
+        MalformedInput: an option lacks its value.
+        UnreadableInput: no engine is launched.
+    """
+    if engine is not None and words and words[0].startswith("-"):
+        words = [*dialect_of(engine).program, *words]
+    return _launches([Snippet([Word(text, 1, 0, 0) for text in words], verbatim=False)], source, [])
+
+
+def _launches(snippets: list[Snippet], source: str, lines: list[str]) -> tuple[LaunchCommand, ...]:
     found: list[LaunchCommand] = []
-    for snippet in snippets_of(text, source):
+    for snippet in snippets:
         own = "" if snippet.replaced else snippet.image
         for match in _search(snippet.words, snippet.environment, own, source):
             launch = _launch(match, snippet, source, lines)
@@ -145,7 +160,9 @@ def _launch(match: _Match, snippet: Snippet, source: str, lines: list[str]) -> L
     dialect = match.dialect
     options = _without_redirections(match.options)
     read = read_options(options, dialect.options(), source)
-    requested = dialect.settled({**dialect.positional(read.positional), **read.values})
+    requested = dialect.settled(
+        {**dialect.from_environment(match.environment), **dialect.positional(read.positional), **read.values}
+    )
     secrets = _secrets(read.values, match.environment)
     words = [*match.program, *match.options]
     first, last = words[0].line, max(word.line + word.text.count("\n") for word in words)

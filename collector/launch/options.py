@@ -29,7 +29,10 @@ class Kind(StrEnum):
 
 
 class Option(NamedTuple):
-    """One option: the engine's field it sets, the kind of its value, and how many it takes (``""``, ``+``, ``*``, ``?``)."""
+    """One option: the engine's field it sets, the kind of its value, and how many it takes.
+
+    ``arity`` is ``""``, ``+``, ``*`` or ``?`` as argparse has them, or ``a``: the values of a repeated option add up.
+    """
 
     field: str
     kind: Kind
@@ -108,6 +111,9 @@ def read_options(words: list[Word], table: Mapping[str, Option], source: str) ->
             continue
         _check_json(name, option.kind, texts, f"{source}:{word.line}")
         converted = [_converted(option.kind, text) for text in texts]
+        if option.arity == "a" and option.field in values:
+            values[option.field] = f"{values[option.field]},{converted[0]}"
+            continue
         values[option.field] = converted if option.arity in ("+", "*") else converted[0]
     return Read(values, tuple(unknown), tuple(positional), lines)
 

@@ -6,12 +6,15 @@ join. What is not closed is an error that names the line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from collector.domain.errors import MalformedInput
 
 _OPERATORS: Final = ("&&", "||", ";;", ";", "|", "&", "(", ")", "\n")
+_DRIVE: Final = re.compile(r"[A-Za-z]:\\")
+"""A path of Windows, whose backslashes stand for themselves."""
 _BLANK: Final = " \t\r"
 
 
@@ -68,6 +71,7 @@ class _Splitter:
     def _word(self, start: int) -> Word:
         text, position = self.text, start
         line = self.line(start)
+        windows = _DRIVE.match(text, start) is not None
         parts: list[str] = []
         while position < len(text):
             character = text[position]
@@ -77,8 +81,8 @@ class _Splitter:
             elif self._continues(position):
                 position = self._after_continuation(position)
             elif character == "\\":
-                parts.append(text[position + 1 : position + 2])
-                position += 2
+                parts.append(character if windows else text[position + 1 : position + 2])
+                position += 1 if windows else 2
             elif character == "`" or text.startswith(("${", "$("), position):
                 end = self._substituted(position)
                 parts.append(text[position:end])

@@ -214,7 +214,6 @@ BAD = {
     "empty.log": (b"", "the input is empty"),
     "random.bin": (os.urandom(20_000), "binary data"),
     "page.log": (b"<!doctype html>\n<html><body>502</body></html>\n", "an HTML page"),
-    "vllm.log": (b"INFO 11-29 18:20:00 [core.py:4] SpecDecoding metrics: x\n" * 5, "a log of vLLM"),
     "nginx.log": (b'10.0.0.7 - - [29/Nov/2026:18:20:00 +0000] "GET / HTTP/1.1" 200 12 "-" "curl"\n' * 5, "web server"),
     "letter.txt": (b"Dear all,\nthe server is slow.\n", "no line of it has the form"),
 }
