@@ -10,8 +10,8 @@ from typing import Any, Final
 from analysis import words
 from analysis.capture import captures, declared_ids
 from analysis.case import Case
-from analysis.diagnosis import plain
 from analysis.differences import PER_LAUNCH
+from analysis.documents import plain
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Argument

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
 from analysis.causes.weighing import WeighedCause
+from analysis.documents import evidence_documents, finding_document, plain
 from analysis.theory.payoff import PayOff
 from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Argument
-from collector.domain.evidence import Evidence
 from collector.domain.findings import Finding, Question, RuleCrash, RuledOut, Severity, Skipped, State, Verdict
 from collector.domain.quantities import Estimate
 from collector.domain.runs import Reading, Role
@@ -74,9 +74,9 @@ class Diagnosis:
             },
             "runs": [_run(view) for view in self.runs],
             "payoff": plain(self.payoff.document()) if self.payoff else None,
-            "findings": [_finding(finding) for finding in self.findings],
+            "findings": [finding_document(finding) for finding in self.findings],
             "ruled_out": [
-                {"rule": r.rule, "name": r.name, "why": r.why, "evidence": _evidence(r.evidence)}
+                {"rule": r.rule, "name": r.name, "why": r.why, "evidence": evidence_documents(r.evidence)}
                 for r in self.ruled_out
             ],
             "causes": [cause.document() for cause in self.causes],
@@ -96,23 +96,8 @@ def schema() -> dict[str, Any]:
     return document
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it: tuples become lists, non-finite numbers ``None``."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
-
-
 def _without_empty(document: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if value not in ("", None)}
-
-
-def _evidence(items: Iterable[Evidence]) -> list[dict[str, object]]:
-    return [item.document() for item in items]
 
 
 def _number(value: Any) -> dict[str, Any]:
@@ -167,25 +152,6 @@ def _run(view: RunView) -> dict[str, Any]:
             for unit, quantities in view.units.items()
         },
     }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "rule": finding.rule,
-        "name": finding.name,
-        "severity": finding.severity.word,
-        "confidence": finding.confidence.word,
-        "scope": finding.scope,
-        "title": finding.title,
-        "why": finding.why,
-        "values": plain(finding.values),
-        "evidence": _evidence(finding.evidence),
-        "fix": list(finding.fix),
-        "verify": list(finding.verify),
-    }
-    if finding.ruled_out:
-        document["ruled_out"] = [{"name": rival.name, "why": rival.why} for rival in finding.ruled_out]
-    return document
 
 
 def _reading(reading: Reading) -> dict[str, Any]:

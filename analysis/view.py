@@ -83,6 +83,11 @@ class RunView:
         }
         return arguments.with_predicted(shown)
 
+    def predicted_line(self, flag: str) -> str | None:
+        """The last line that the engine is predicted to print about a flag, ``None`` where it is silent."""
+        changes = self.resolution.changes_of(flag) if self.resolution is not None else ()
+        return next((change.line for change in reversed(changes) if change.line is not None), None)
+
     @cached_property
     def on_cpu(self) -> bool:
         """Whether the engine runs without a GPU, where graphs and speeds mean something else."""

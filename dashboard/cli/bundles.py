@@ -11,6 +11,7 @@ from collector.domain.errors import InputError
 
 if TYPE_CHECKING:
     from collector.bundle import BundleOptions
+    from collector.domain.versions import Release
 
 Paths: TypeAlias = Annotated[
     list[Path] | None,
@@ -49,14 +50,7 @@ def bundle_options(
         InputError: a release or an accuracy cannot be read.
     """
     from collector.bundle import BundleOptions
-    from collector.domain.versions import Release
 
-    try:
-        version = Release.parse(engine_version) if engine_version else None
-    except ValueError:
-        raise InputError(
-            f"--engine-version {engine_version!r} is not a release", hint="for instance 0.5.10 or 0.5.3.post2"
-        ) from None
     return BundleOptions(
         launch=launch,
         baseline=baseline,
@@ -66,9 +60,25 @@ def bundle_options(
         training=training,
         validation_accuracy=accuracies(validation_accuracy),
         engine=engine,
-        engine_version=version,
+        engine_version=release_of(engine_version),
         temperature=temperature,
     )
+
+
+def release_of(text: str | None) -> Release | None:
+    """The release that ``--engine-version`` states.
+
+    Raises:
+        InputError: it is no release.
+    """
+    from collector.domain.versions import Release
+
+    try:
+        return Release.parse(text) if text else None
+    except ValueError:
+        raise InputError(
+            f"--engine-version {text!r} is not a release", hint="for instance 0.5.10 or 0.5.3.post2"
+        ) from None
 
 
 def accuracies(text: str | None) -> tuple[float, ...]:

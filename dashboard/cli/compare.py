@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dashboard.cli.console import output
-from dashboard.cli.diagnose import Format
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from analysis.compare import Against, Comparison
+
+
+class Form(StrEnum):
+    """Forms of a comparison."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +36,7 @@ def compare(
     validation_accuracy: Annotated[
         str | None, typer.Option(help="Validation accuracy, or one a position.", metavar="X[,X...]")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="Form of the report.")] = Format.TEXT,
+    form: Annotated[Form, typer.Option("--format", help="Form of the report.")] = Form.TEXT,
 ) -> None:
     """Say what differs between runs, whether it is more than chance, and whether changes took effect."""
     from analysis.compare import compare as compare_bundles
@@ -39,7 +46,7 @@ def compare(
     options = BundleOptions(training=training, validation_accuracy=accuracies(validation_accuracy))
     bundles = [read_bundle([path], options) for path in runs]
     comparison = compare_bundles(bundles, labels(runs))
-    if form is Format.JSON:
+    if form is Form.JSON:
         sys.stdout.write(json.dumps(comparison.document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         return
     print_comparison(comparison)
@@ -67,7 +74,7 @@ def print_comparison(comparison: Comparison) -> None:
         console.print(_table(item))
         console.print()
     if len(comparison.ranking) > 1:
-        from dashboard.cli.report import figure
+        from dashboard.report.diagnosis import figure
 
         console.print(f"Ranking by {comparison.ranked_by.replace('_', ' ')}", style="bold")
         for place, ranked in enumerate(comparison.ranking, 1):
@@ -81,7 +88,7 @@ def _table(item: Against) -> Table:
     from rich.table import Table
 
     from collector.domain.quantities import QUANTITIES
-    from dashboard.cli.report import figure
+    from dashboard.report.diagnosis import figure
 
     table = Table(box=None, padding=(0, 1), show_edge=False, pad_edge=False)
     for column in ("", "before", "after", "difference", ""):

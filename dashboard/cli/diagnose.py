@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
-
 import typer
 
-from collector.domain.errors import InputError
 from dashboard.cli.bundles import (
     Baseline,
     DraftConfig,
@@ -24,22 +18,9 @@ from dashboard.cli.bundles import (
     ValidationAccuracy,
     bundle_options,
 )
-from dashboard.cli.console import EXIT_FAILED, EXIT_FINDINGS, EXIT_FINE, errors, output
-
-
-class Format(StrEnum):
-    """Forms of the report."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class FailOn(StrEnum):
-    """Severities that make the exit code 1."""
-
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
+from dashboard.cli.console import EXIT_FAILED, errors
+from dashboard.cli.reporting import FailOn, FailOnOption, FormatName, Output, console_for, exit_code, write_report
+from dashboard.formats import find_format
 
 
 def register(app: typer.Typer) -> None:
@@ -59,14 +40,14 @@ def diagnose(
     engine: Engine = None,
     engine_version: EngineVersion = None,
     temperature: Temperature = None,
-    form: Annotated[Format, typer.Option("--format", help="Form of the report.")] = Format.TEXT,
-    write_to: Annotated[Path | None, typer.Option("--output", help="File to write instead of standard output.")] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Severity from which the exit code is 1.")] = FailOn.WARNING,
+    form: FormatName = "text",
+    write_to: Output = None,
+    fail_on: FailOnOption = FailOn.WARNING,
 ) -> None:
     """Judge a run from its files: is it running as asked, are drafts accepted, does it pay."""
     from collector.bundle import read_bundle
-    from collector.domain.findings import Severity
 
+    report = find_format(form)
     options = bundle_options(
         launch=launch,
         baseline=baseline,
@@ -85,42 +66,7 @@ def diagnose(
     from analysis import diagnose as judge  # pandas loads here, after unreadable input was told
 
     diagnosis = judge(bundle)
-    text = _rendered(diagnosis, form, write_to)
-    if text is not None:
-        _write(text, write_to)
+    write_report(report.diagnosis(diagnosis, console_for(write_to)), write_to)
     if not diagnosis.judged:
         raise typer.Exit(EXIT_FAILED)
-    worst = diagnosis.worst
-    failing = worst is not None and worst >= Severity.parse(fail_on.value)
-    raise typer.Exit(EXIT_FINDINGS if failing else EXIT_FINE)
-
-
-def _rendered(diagnosis: Any, form: Format, write_to: Path | None) -> str | None:
-    if form is Format.JSON:
-        import json
-
-        return json.dumps(diagnosis.document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    from dashboard.cli.report import print_report
-
-    if write_to is None:
-        print_report(output(), diagnosis)
-        return None
-    from rich.console import Console
-
-    console = Console(record=True, file=sys.stderr, quiet=True, width=100, highlight=False)
-    with console.capture() as captured:
-        console.quiet = False
-        print_report(console, diagnosis)
-    return captured.get()
-
-
-def _write(text: str, write_to: Path | None) -> None:
-    if write_to is None:
-        sys.stdout.write(text)
-        return
-    try:
-        write_to.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"cannot write {write_to}", why=error.strerror or str(error), hint="choose another --output"
-        ) from None
+    raise typer.Exit(exit_code(diagnosis.worst, fail_on))

@@ -153,7 +153,7 @@ def _print(report: IngestReport, judged: dict[int, Diagnosed], address: str) -> 
     from rich.text import Text
 
     from analysis import words
-    from dashboard.cli.report import verdict_table
+    from dashboard.report.diagnosis import verdict_table
 
     console = output()
     for file in report.files:

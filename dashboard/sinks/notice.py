@@ -122,7 +122,7 @@ def _seconds(instant: str | None) -> float | None:
 
 def _figures(values: Mapping[str, Any]) -> dict[str, Any]:
     """In the order of their names; non-finite numbers are ``None``, as in the diagnosis document."""
-    from analysis.diagnosis import plain
+    from analysis.documents import plain
 
     figures: dict[str, Any] = _bounded(plain(dict(sorted(values.items()))), LONGEST_WORD)
     if len(json.dumps(figures)) <= MOST_FIGURES:

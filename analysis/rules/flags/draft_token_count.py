@@ -55,6 +55,7 @@ class DraftTokenCountOverridden(Rule):
             seen = argument.effective is not UNSEEN
             effective = argument.effective if seen else argument.predicted
             said = announcement_about(record, name)
+            line = said.text if said is not None else None if seen else speculating.predicted_line(name)
             chain = compared_args.value("speculative_eagle_topk") == 1 and name == "speculative_num_draft_tokens"
             reason = (
                 "With top-k 1 the engine verifies one chain, so it sets the number of draft tokens to steps + 1."
@@ -72,7 +73,7 @@ class DraftTokenCountOverridden(Rule):
                 reason += f" It drafts {steps} and adds one token of its own."
             yield self.finding(
                 f"{'Runs' if seen else 'Will run'} with {effective} {_noun(name)}, not {argument.requested}",
-                f"{reason} {'The engine says so in one line that is easily missed.' if said else 'It does so without a word.'}",
+                f"{reason} {'The engine says so in one line that is easily missed.' if line else 'It does so without a word.'}",
                 values={"flag": name, "requested": argument.requested, "effective": effective},
                 evidence=[argument.requested_evidence, said, argument.effective_evidence],
                 fix=fix,

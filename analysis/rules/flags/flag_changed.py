@@ -5,11 +5,11 @@ from __future__ import annotations
 from analysis import words
 from analysis.announced import announcement_about
 from analysis.base import Outcome, Rule
+from analysis.meaning import same_meaning
 from analysis.rules.flags.draft_token_count import COUNT_FLAGS
 from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Argument, Arguments
 from collector.domain.findings import Confidence, Finding, Question, Severity
-from collector.domain.runs import RunRecord
 
 _OWN_RULE = frozenset({"disable_overlap_schedule", "enable_two_batch_overlap"})
 
@@ -43,20 +43,20 @@ class FlagChanged(Rule):
             if name in skip:
                 continue
             said = announcement_about(run.record, name)
-            if argument.changed and not _same(argument):
-                yield self._finding(run.record, argument, announced=said is not None)
+            if argument.changed and not same_meaning(name, argument.requested, argument.runs):
+                yield self._finding(run, argument, said.text if said is not None else run.predicted_line(name))
             elif said is not None and not argument.requested_seen and argument.effective not in (UNSEEN, None, False):
-                yield self._finding(run.record, argument, announced=True)
+                yield self._finding(run, argument, said.text)
 
-    def _finding(self, record: RunRecord, argument: Argument, announced: bool) -> Finding:
+    def _finding(self, run: RunView, argument: Argument, line: str | None) -> Finding:
         seen = argument.effective is not UNSEEN
         effective = argument.effective if seen else argument.predicted
         requested = argument.requested if argument.requested_seen else None
-        said = announcement_about(record, argument.name)
+        said = announcement_about(run.record, argument.name)
         asked = f"not {words.value(requested)}" if argument.requested_seen else "which nobody asked for"
         return self.finding(
             f"{'Runs' if seen else 'Will run'} with {argument.name} {words.value(effective)}, {asked}",
-            f"The engine says: {said.text.strip()}" if announced and said else "The engine changes it without a word.",
+            f"The engine says: {line.strip()}" if line else "The engine changes it without a word.",
             values={"flag": argument.name, "requested": requested, "effective": effective},
             evidence=[argument.requested_evidence, said, argument.effective_evidence],
             fix=[
@@ -65,15 +65,3 @@ class FlagChanged(Rule):
             verify=[f"grep -o '{argument.name}[^,]*' LOG"],
             confidence=Confidence.HIGH if seen else Confidence.MEDIUM,
         )
-
-
-def _same(argument: Argument) -> bool:
-    """Whether both values mean the same thing: an alias of a method, a path with a trailing slash."""
-    asked, runs = argument.requested, argument.effective if argument.effective is not UNSEEN else argument.predicted
-    if isinstance(asked, str) and isinstance(runs, str):
-        if argument.name == "speculative_algorithm":
-            return {asked.upper(), runs.upper()} <= {"EAGLE", "NEXTN"} or asked.upper() == runs.upper()
-        return asked.rstrip("/") == runs.rstrip("/")
-    if isinstance(asked, list) and len(asked) == 1 and not isinstance(runs, list):
-        return bool(asked[0] == runs)
-    return bool(str(asked) == str(runs))

@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from analysis import words
 from analysis.diagnosis import Diagnosis
 from collector.domain.arguments import UNSEEN, Argument
-from collector.domain.findings import Finding, Severity, State
+from collector.domain.findings import State
 from collector.domain.quantities import QUANTITIES, Estimate
 from collector.domain.runs import Role
+from dashboard.report.pieces import finding_block, grid, heading, listed, skipped_list
 
 _STATE: Final = {
     State.OK: ("✓", "OK", "green"),
     State.PROBLEM: ("◆", "PROBLEM", "bold red"),
     State.CANNOT_TELL: ("?", "CANNOT TELL", "bold yellow"),
     State.NOT_APPLICABLE: ("-", "does not apply", "dim"),
-}
-_SEVERITY: Final = {
-    Severity.CRITICAL: ("⬣ critical", "bold red"),
-    Severity.WARNING: ("▲ warning", "red"),
-    Severity.INFO: ("○ note", "cyan"),
 }
 _QUESTION: Final = {
     "config": "Runs as asked?",
@@ -62,58 +57,40 @@ def _parts(diagnosis: Diagnosis) -> Iterable[RenderableType]:
     yield ""
     yield verdict_table(diagnosis)
     if diagnosis.next_steps:
-        yield _heading("Do next")
+        yield heading("Do next")
         yield _numbered(diagnosis.next_steps)
     figures = _figures(diagnosis)
     if figures is not None:
-        yield _heading("Figures")
+        yield heading("Figures")
         yield figures
     if diagnosis.payoff is not None and len(diagnosis.payoff.repairs) > 1:
-        yield _heading("What each repair would give")
+        yield heading("What each repair would give")
         yield _repairs(diagnosis)
     changed = [item for item in diagnosis.subject.arguments.values() if item.changed]
     if changed:
-        yield _heading("Asked and runs")
+        yield heading("Asked and runs")
         yield _arguments(changed)
     if diagnosis.findings:
-        yield _heading(f"Findings ({len(diagnosis.findings)})")
+        yield heading(f"Findings ({len(diagnosis.findings)})")
         for finding in diagnosis.findings:
-            yield _finding(finding)
+            yield finding_block(finding)
     if diagnosis.ruled_out:
-        yield _heading("Ruled out")
-        yield _listed(f"{item.rule} {item.name}: {item.why}" for item in diagnosis.ruled_out)
+        yield heading("Ruled out")
+        yield listed(f"{item.rule} {item.name}: {item.why}" for item in diagnosis.ruled_out)
     if diagnosis.skipped:
-        yield _heading("Not judged")
-        yield _skipped(diagnosis)
+        yield heading("Not judged")
+        yield skipped_list(diagnosis.skipped)
     if diagnosis.crashes:
-        yield _heading("Rules that failed (our fault; please report)")
-        yield _listed(f"{item.rule} {item.name}: {item.error}" for item in diagnosis.crashes)
-    yield _heading("Read")
+        yield heading("Rules that failed (our fault; please report)")
+        yield listed(f"{item.rule} {item.name}: {item.error}" for item in diagnosis.crashes)
+    yield heading("Read")
     yield _readings(diagnosis)
 
 
-def _heading(text: str) -> RenderableType:
-    return Padding(Text(text, style="bold underline"), (1, 0, 0, 0))
-
-
 def _numbered(lines: Iterable[str]) -> Table:
-    table = _grid()
+    table = grid()
     for number, line in enumerate(lines, 1):
         table.add_row(f" {number}.", Text(line))
-    return table
-
-
-def _listed(lines: Iterable[str]) -> Table:
-    table = _grid()
-    for line in lines:
-        table.add_row(" -", Text(line))
-    return table
-
-
-def _grid() -> Table:
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
     return table
 
 
@@ -230,39 +207,8 @@ def _arguments(changed: list[Argument]) -> Table:
     return table
 
 
-def _finding(finding: Finding) -> RenderableType:
-    label, style = _SEVERITY[finding.severity]
-    head = Text.assemble((label, style), " ", (finding.title, "bold"))
-    about = f"{finding.rule} {finding.name}, confidence {finding.confidence.word}"
-    if finding.scope != "run":
-        about += f", about {finding.scope}"
-    body = _grid()
-    body.add_row("", Text(finding.why))
-    for item in finding.evidence[:3]:
-        text = item.text if len(item.text) <= 160 else item.text[:157] + "..."
-        body.add_row("", Text(f"{item.place}: {text}", style="dim"))
-    for rival in finding.ruled_out:
-        body.add_row("", Text(f"Not the cause: {rival.name} {rival.why}."))
-    for number, step in enumerate(finding.fix, 1):
-        body.add_row("", Text(f"Fix {number}: {step}"))
-    for check in finding.verify[:1]:
-        body.add_row("", Text(f"Check: {check}"))
-    return Padding(Group(head, Text(f"  {about}", style="dim"), body), (0, 0, 1, 0))
-
-
-def _skipped(diagnosis: Diagnosis) -> Table:
-    """Rules that could not look, by reason, so that one missing file is one line."""
-    by_reason: dict[tuple[str, str], list[str]] = {}
-    for item in diagnosis.skipped:
-        by_reason.setdefault((item.reason, item.provide), []).append(item.rule)
-    return _listed(
-        f"{', '.join(rules)}: {reason}." + (f" Provide: {provide}" if provide else "")
-        for (reason, provide), rules in by_reason.items()
-    )
-
-
 def _readings(diagnosis: Diagnosis) -> Table:
-    table = _grid()
+    table = grid()
     for reading in diagnosis.readings:
         text = f"{reading.source}"
         if reading.role:

@@ -1,0 +1,363 @@
+"""Before a launch: what a command asks for, what the engine will make of it, and what is to be said about that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from analysis import words
+from analysis.base import catalogue
+from analysis.case import Case
+from analysis.correction import Correction, correct
+from analysis.documents import finding_document, plain
+from analysis.meaning import same_meaning
+from analysis.outcomes import outcomes
+from analysis.resolve import Change, Resolution, known_releases, resolve_range
+from analysis.view import ALWAYS_PREDICTED, RunView
+from collector.domain.arguments import UNSEEN, Arguments, LaunchCommand, Seen
+from collector.domain.drafts import ModelConfig
+from collector.domain.evidence import Evidence
+from collector.domain.findings import Confidence, Finding, RuleCrash, RuledOut, Severity, Skipped
+from collector.domain.runs import Bundle, RunRecord
+from collector.domain.versions import Release, ReleaseRange
+
+SCHEMA: Final = "draftscope.check/1"
+FAMILIES: Final = ("flags", "drafts")
+"""The families of rules that need no log."""
+_ABSENT: Final = "no such flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is known beside the command: release, accelerator, models.
+
+    ``release_source`` says who stated the release (``--engine-version``, ``the image's tag``).
+    """
+
+    release: Release | None = None
+    release_source: str = ""
+    device: str | None = None
+    draft: ModelConfig | None = None
+    target: ModelConfig | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag: what is asked and what will run.
+
+    Attributes:
+        name: the engine's own.
+        requested: as asked; unseen where the command does not give it.
+        effective: what will run; unseen where it hangs on something unknown, or nothing starts.
+        depends: what it hangs on, "" where it is known.
+        changes: what the engine does to it, in order.
+        ignored: why it has no effect, "" where it has one.
+        remarks: what it does less, or otherwise, than it says.
+        confidence: how sure the effective value is; ``None`` where there is none.
+        evidence: where the command gives it.
+    """
+
+    name: str
+    requested: Seen = UNSEEN
+    effective: Seen = UNSEEN
+    depends: str = ""
+    changes: tuple[Change, ...] = ()
+    ignored: str = ""
+    remarks: tuple[str, ...] = ()
+    confidence: Confidence | None = None
+    evidence: Evidence | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether the command gives it."""
+        return self.requested is not UNSEEN
+
+    @property
+    def overridden(self) -> bool:
+        """Whether it was given and something else will run."""
+        known = self.asked and self.effective is not UNSEEN
+        return known and not same_meaning(self.name, self.requested, self.effective)
+
+    @property
+    def deciding(self) -> Change | None:
+        """The last thing the engine does to it."""
+        return self.changes[-1] if self.changes else None
+
+    @property
+    def announced(self) -> str | None:
+        """The last line the engine prints about it, ``None`` where it is silent."""
+        return next((change.line for change in reversed(self.changes) if change.line is not None), None)
+
+    @property
+    def replaces_a_default(self) -> bool:
+        """Whether the engine overrides a default of its own that was more than "not set"."""
+        return not self.asked and bool(self.changes) and self.changes[0].before is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A flag that releases treat differently: a value or outcome in words for each stretch of releases."""
+
+    flag: str
+    stretches: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is to be said about one launch command.
+
+    ``flags`` has those that were asked for first, then the others whose value is known or hangs
+    on something. ``differences`` is filled where the release is not known. ``corrected`` is a
+    command of which nothing is overridden, ignored or refused, ``None`` where none is needed or
+    known; ``corrections`` say what was done to get there.
+    """
+
+    launch: LaunchCommand
+    given: Given
+    resolution: Resolution
+    flags: Mapping[str, Flag]
+    findings: tuple[Finding, ...]
+    ruled_out: tuple[RuledOut, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    crashes: tuple[RuleCrash, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    corrected: LaunchCommand | None = None
+    corrections: tuple[Correction, ...] = field(default=())
+
+    @property
+    def engine(self) -> str:
+        """The engine that the command launches."""
+        return self.launch.engine
+
+    @property
+    def predicted(self) -> bool:
+        """Whether anything could be predicted at all."""
+        return bool(self.resolution.releases)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the engine will not start."""
+        return bool(self.resolution.rejections)
+
+    @property
+    def worst(self) -> Severity | None:
+        """The highest severity among the findings."""
+        return max((finding.severity for finding in self.findings), default=None)
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        if not self.predicted:
+            return f"Nothing can be predicted: {self.resolution.reason}."
+        if self.refused:
+            return "The engine will refuse to start."
+        asked = [flag for flag in self.flags.values() if flag.asked]
+        overridden = [flag for flag in asked if flag.overridden]
+        ignored = [flag for flag in asked if flag.ignored and not flag.overridden]
+        silent = sum(flag.announced is None for flag in overridden) + len(ignored)
+        open_ones = [flag for flag in asked if flag.depends]
+        if overridden or ignored:
+            number = len(overridden) + len(ignored)
+            how = f", {silent} of them without a word" if silent else ", all announced in the log"
+            return f"{number} of {words.plural(len(asked), 'flag')} will not run as asked{how}."
+        serious = [finding for finding in self.findings if finding.severity >= Severity.WARNING]
+        if serious:
+            return f"{serious[0].title}."
+        differing = [item.flag for item in self.differences if self.flags[item.flag].asked]
+        if differing:
+            return f"What becomes of {_flags_in_words(differing)} depends on the release (--engine-version)."
+        if open_ones:
+            flags = _flags_in_words(flag.name for flag in open_ones)
+            return f"Nothing is known to be changed; what becomes of {flags} cannot be told yet."
+        return f"All {words.plural(len(asked), 'flag')} will run as asked."
+
+    def document(self) -> dict[str, Any]:
+        """The document of one command, ready for JSON."""
+        release = self.given.release
+        return {
+            "schema": SCHEMA,
+            "headline": self.headline,
+            "engine": self.engine,
+            "engine_version": str(release) if release is not None else None,
+            "releases": [str(item) for item in self.resolution.releases],
+            "device": self.given.device,
+            "command": {
+                "source": self.launch.source,
+                "line": self.launch.line,
+                "label": self.launch.label,
+                "text": self.launch.text,
+                "environment": dict(self.launch.environment),
+            },
+            "starts": None if not self.predicted else not self.refused,
+            "arguments": {name: _flag_document(flag) for name, flag in self.flags.items()},
+            "rejections": [
+                {"message": item.message, "kind": item.kind, "step": item.step.id, "why": item.step.condition}
+                for item in self.resolution.rejections
+            ],
+            "unknown": {name: self.launch.nearest.get(name) for name in self.launch.unknown},
+            "announced": list(self.resolution.announced),
+            "differences": {item.flag: dict(item.stretches) for item in self.differences},
+            "corrected": None if self.corrected is None else self.corrected.text,
+            "corrections": [item.document() for item in self.corrections],
+            "caution": self.resolution.reason,
+            "findings": [finding_document(finding) for finding in self.findings],
+            "ruled_out": [{"rule": item.rule, "name": item.name, "why": item.why} for item in self.ruled_out],
+            "skipped": [
+                {"rule": item.rule, "name": item.name, "reason": item.reason, "provide": item.provide}
+                for item in self.skipped
+            ],
+            "crashed": [{"rule": item.rule, "name": item.name, "error": item.error} for item in self.crashes],
+        }
+
+
+def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand], str]) -> Check:
+    """Judge a launch command; ``render`` writes the corrected one as text."""
+    record = RunRecord(
+        engine=launch.engine,
+        source=launch.source,
+        engine_version=given.release,
+        arguments=Arguments().with_launch(launch),
+        launch=launch,
+        draft_config=given.draft,
+        target_config=given.target,
+        device=given.device,
+    )
+    case = Case(Bundle(record))
+    found = outcomes(case, catalogue(*FAMILIES))
+    resolution = case.run.resolution or Resolution(
+        launch.engine, given.release, reason=case.run.prediction_fault or "the command asks for nothing"
+    )
+    corrected, corrections = correct(launch, resolution, lambda asked: _resolve(asked, given))
+    return Check(
+        launch=launch,
+        given=given,
+        resolution=resolution,
+        flags=_flags(case.run, resolution),
+        findings=found.findings,
+        ruled_out=tuple(found.ruled_out),
+        skipped=tuple(found.skipped),
+        crashes=tuple(found.crashes),
+        differences=_differences(launch, given),
+        corrected=None if corrected is None else replace(corrected, text=render(corrected)),
+        corrections=corrections,
+    )
+
+
+def document(checks: Sequence[Check]) -> dict[str, Any]:
+    """The document of one command; of several that of the first, with the findings of all, and each under ``checks``."""
+    first = checks[0].document()
+    if len(checks) == 1:
+        return first
+    each = [item.document() for item in checks]
+    findings = [finding for one in each for finding in one["findings"]]
+    return {**first, "findings": findings, "checks": each}
+
+
+def _resolve(launch: LaunchCommand, given: Given) -> Resolution:
+    releases = ReleaseRange(given.release, given.release)
+    return resolve_range(
+        launch.engine,
+        launch.requested,
+        releases=releases,
+        environment=launch.environment,
+        draft=given.draft,
+        target=given.target,
+        device=given.device,
+    )
+
+
+def _flags(run: RunView, resolution: Resolution) -> Mapping[str, Flag]:
+    """Every flag that was asked for, then every other that the prediction speaks about."""
+    requested = run.record.arguments
+    names = dict.fromkeys([*requested, *resolution.effective, *resolution.depends])
+    ignored = {item.flag: item.reason for item in resolution.ignored}
+    sure = Confidence.HIGH if resolution.release is not None and not resolution.reason else Confidence.MEDIUM
+    found = {}
+    for name in names:
+        effective = resolution.effective.get(name, UNSEEN)
+        found[name] = Flag(
+            name=name,
+            requested=requested[name].requested,
+            effective=effective,
+            depends=resolution.depends.get(name, ""),
+            changes=resolution.changes_of(name),
+            ignored=ignored.get(name, ""),
+            remarks=tuple(item.text for item in resolution.remarks if item.flag == name),
+            confidence=None if effective is UNSEEN else sure,
+            evidence=requested[name].requested_evidence,
+        )
+    return found
+
+
+def _flag_document(flag: Flag) -> dict[str, Any]:
+    deciding = flag.deciding
+    document: dict[str, Any] = {
+        "requested": None if flag.requested is UNSEEN else plain(flag.requested),
+        "effective": None if flag.effective is UNSEEN else plain(flag.effective),
+        "step": deciding.step.id if deciding is not None else None,
+        "announced": flag.announced,
+        "confidence": flag.confidence.word if flag.confidence is not None else None,
+        "asked": flag.asked,
+    }
+    if flag.depends:
+        document["depends"] = flag.depends
+    if deciding is not None:
+        document["why"] = deciding.step.condition
+        document["origin"] = deciding.step.source
+    if flag.ignored:
+        document["ignored"] = flag.ignored
+    if flag.remarks:
+        document["remarks"] = list(flag.remarks)
+    if flag.evidence is not None:
+        document["line"] = flag.evidence.line
+    return document
+
+
+def _differences(launch: LaunchCommand, given: Given) -> tuple[Difference, ...]:
+    """Where the releases that were read treat this command differently: flags asked for, and defaults overridden."""
+    if given.release is not None:
+        return ()
+    each = [_resolve(launch, replace(given, release=release)) for release in known_releases(launch.engine)]
+    found = []
+    for name in dict.fromkeys([*launch.requested, *(name for one in each for name in _overridden_defaults(one))]):
+        stretches: list[tuple[Release, Release, str]] = []
+        for one in each:
+            said = _outcome(one, name)
+            if one.release is None or (said == _ABSENT and name not in launch.requested):
+                continue
+            if stretches and stretches[-1][2] == said:
+                stretches[-1] = (stretches[-1][0], one.release, said)
+            else:
+                stretches.append((one.release, one.release, said))
+        if len(stretches) > 1:
+            found.append(Difference(name, tuple((_span(first, last), said) for first, last, said in stretches)))
+    return tuple(found)
+
+
+def _overridden_defaults(resolution: Resolution) -> list[str]:
+    """Defaults that were more than "not set" and are replaced, or whose replacement the engine tells."""
+    return [
+        change.flag
+        for change in resolution.changes
+        if change.flag in ALWAYS_PREDICTED
+        or (change.line is not None and (change.before is not None or change.flag.startswith("speculative")))
+    ]
+
+
+def _flags_in_words(names: Iterable[str]) -> str:
+    return words.listing([words.flag(name) for name in names])
+
+
+def _span(first: Release, last: Release) -> str:
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _outcome(resolution: Resolution, name: str) -> str:
+    """What one release makes of a flag, in words."""
+    if name in resolution.effective:
+        ignored = any(item.flag == name for item in resolution.ignored)
+        return words.value(resolution.effective[name]) + (", without effect" if ignored else "")
+    if name in resolution.depends:
+        return f"depends on {resolution.depends[name]}"
+    return "does not start" if resolution.rejections else _ABSENT

@@ -1,0 +1,190 @@
+"""``draftscope check``: before a launch, without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from collector.domain.errors import InputError, UnreadableInput
+from dashboard.cli.bundles import DraftConfig, EngineVersion, TargetConfig, release_of
+from dashboard.cli.console import EXIT_FAILED, EXIT_FINE, errors
+from dashboard.cli.reporting import FailOn, FailOnOption, FormatName, Output, console_for, exit_code, write_report
+from dashboard.formats import find_format
+
+if TYPE_CHECKING:
+    from analysis.check import Given
+    from collector.domain.arguments import LaunchCommand
+    from collector.domain.drafts import ModelConfig
+    from collector.domain.versions import Release
+
+COMMAND_LINE = "command line"
+"""Source of a command that was given as arguments."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    # What follows the first word of COMMAND belongs to it, with or without "--".
+    app.command(context_settings={"allow_interspersed_args": False})(check)
+
+
+def check(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The launch command, after --; it may begin with assignments or env. With --file: more files. "
+            "- reads the standard input.",
+            metavar="-- COMMAND...",
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with launch commands: shell text, docker run, compose, Kubernetes manifests, a systemd unit, "
+            "lines of ps, /server_info; - is standard input."
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="Engine: looks at its commands only; reads options alone, and its settings files."),
+    ] = None,
+    engine_version: EngineVersion = None,
+    device: Annotated[str | None, typer.Option(help="GPU that will serve, for instance h100.")] = None,
+    draft_config: DraftConfig = None,
+    target_config: TargetConfig = None,
+    form: FormatName = "text",
+    write_to: Output = None,
+    fail_on: FailOnOption = FailOn.WARNING,
+    allow_none: Annotated[
+        bool, typer.Option("--allow-none", help="Exit 0 where the files hold no launch command, as hooks need it.")
+    ] = False,
+) -> None:
+    """Say what an engine will make of a launch command: what it changes, ignores or refuses."""
+    report = find_format(form)
+    words = command or []
+    files = [Path("-")] if words == ["-"] and file is None else []
+    if file is not None:
+        files = [file, *map(Path, words)]
+    known = _engine(engine)
+    launches = _from_files(files, known, allow_none=allow_none) if files else _from_words(words, known)
+    if known is not None:
+        launches = [launch for launch in launches if launch.engine == known]
+    if not launches:
+        if allow_none:
+            raise typer.Exit(EXIT_FINE)
+        raise InputError(f"no command launches {engine}", hint="leave --engine away to see what is launched")
+    from analysis.check import check as judge
+    from collector.launch import render
+
+    release = release_of(engine_version)
+    if release is not None and len({launch.engine for launch in launches}) > 1:
+        raise InputError(
+            "--engine-version is given, and several engines are launched",
+            hint="say with --engine which of them is meant",
+        )
+    draft, target = _model(draft_config), _model(target_config)
+    gpu = _device(device)
+    checks = [judge(launch, _given(launch, release, gpu, draft, target), render) for launch in launches]
+    write_report(report.check(checks, console_for(write_to)), write_to)
+    if not any(item.predicted for item in checks):
+        raise typer.Exit(EXIT_FAILED)
+    worst = max((item.worst for item in checks if item.worst is not None), default=None)
+    raise typer.Exit(exit_code(worst, fail_on))
+
+
+def _from_files(files: Sequence[Path], engine: str | None, *, allow_none: bool) -> list[LaunchCommand]:
+    """The commands of all files; one that cannot be read does not hide the others."""
+    from collector.sources.launches import read_launches, read_settings
+
+    found: list[LaunchCommand] = []
+    problems: list[InputError] = []
+    for path in files:
+        try:
+            found += read_launches(path)
+        except UnreadableInput as error:
+            if engine is not None and path.suffix in (".yaml", ".yml"):
+                found.append(read_settings(path, engine))
+            elif not (allow_none and path.is_file()):
+                problems.append(error)
+    if problems and not found:
+        raise problems[0]
+    for problem in problems:
+        errors().print(f"note: {problem}", markup=False)
+    return found
+
+
+def _from_words(words: Sequence[str], engine: str | None) -> list[LaunchCommand]:
+    from collector.launch import find_launches, launches_of_words
+
+    if not words:
+        raise InputError(
+            "no launch command is given",
+            hint="draftscope check -- python -m sglang.launch_server ..., or --file manifest.yaml",
+        )
+    if len(words) == 1:
+        return list(find_launches(words[0], COMMAND_LINE))
+    return list(launches_of_words(words, COMMAND_LINE, engine))
+
+
+def _engine(name: str | None) -> str | None:
+    """The engine's name as launch commands are read under it.
+
+    Raises:
+        InputError: launch commands of this engine are not read.
+    """
+    if name is None:
+        return None
+    from collector.launch.dialects import dialects
+
+    known = {_plain(text): dialect.engine for dialect in dialects() for text in (dialect.engine, dialect.title)}
+    if _plain(name) not in known:
+        titles = ", ".join(dialect.title for dialect in dialects())
+        raise InputError(f"no engine named {name!r} is known", where="--engine", hint=f"known are {titles}")
+    return known[_plain(name)]
+
+
+def _device(name: str | None) -> str | None:
+    """The GPU's common name.
+
+    Raises:
+        InputError: it is not known what the engines ask of it.
+    """
+    if name is None:
+        return None
+    from analysis.resolve.devices import GPUS, find_gpu
+
+    gpu = find_gpu(name)
+    if gpu is None:
+        raise InputError(f"no GPU named {name!r} is known", where="--device", hint=f"known are {', '.join(GPUS)}")
+    return gpu.name
+
+
+def _model(path: Path | None) -> ModelConfig | None:
+    if path is None:
+        return None
+    from collector.models.configs import parse_model_config
+    from collector.sources.file import text_of
+
+    return parse_model_config(text_of(path), str(path))
+
+
+def _given(
+    launch: LaunchCommand,
+    release: Release | None,
+    device: str | None,
+    draft: ModelConfig | None,
+    target: ModelConfig | None,
+) -> Given:
+    """What is known beside one command; its image's tag tells the release where nobody states one."""
+    from analysis.check import Given
+    from collector.domain.versions import Release
+
+    if release is None and launch.release:
+        return Given(Release.parse(launch.release), "the image's tag", device, draft, target)
+    return Given(release, "--engine-version" if release is not None else "", device, draft, target)
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
