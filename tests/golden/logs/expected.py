@@ -26,6 +26,14 @@ ARGUMENTS = (
     "speculative_config.max_model_len",
     "async_scheduling",
     "max_model_len",
+    "parallel",
+    "spec_type",
+    "spec_draft_model",
+    "spec_draft_n_max",
+    "spec_draft_n_min",
+    "spec_draft_p_min",
+    "spec_ngram_map_k_size_m",
+    "spec_ngram_mod_n_max",
 )
 
 
