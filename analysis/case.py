@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analysis.base import cannot_look
+from analysis.benchmarks import with_windows_of_rows
 from analysis.contradictions import Contradiction, contradictions
 from analysis.plain import Throughputs, throughputs
 from analysis.resolve import Resolution
@@ -40,7 +41,7 @@ class Case:
         """Views are formed on demand; ``bundle`` is not changed."""
         self.thresholds = thresholds or Thresholds()
         self.bundle = bundle
-        self.run = RunView(bundle.subject, Role.SUBJECT, self.thresholds)
+        self.run = RunView(with_windows_of_rows(bundle.subject), Role.SUBJECT, self.thresholds)
         self._others = {
             role: RunView(record, role, self.thresholds, judged=self.run)
             for role, record in ((Role.PREVIOUS, bundle.previous), (Role.BASELINE, bundle.baseline))

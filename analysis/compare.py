@@ -27,6 +27,8 @@ COMPARED: Final = (
     "draft_acceptance_rate",
     "generation_throughput",
     "step_seconds",
+    "time_to_first_token_seconds",
+    "time_per_output_token_seconds",
     "retained_share",
     "running_requests",
 )

@@ -40,7 +40,7 @@ def throughputs(run: RunView, baseline: RunView | None, few_windows: int, load_d
         evidence = (*run.first_and_last, *baseline.first_and_last_plain)
         return Throughputs(float(own.value), float(plain.value), own.half, plain.half, False, certain, None, evidence)
     rows = run.record.results
-    return _from_relative(rows) or _from_table(run, rows, load_difference)
+    return _from_relative(rows) or _from_table(run, rows, load_difference) or _from_times(run, rows, load_difference)
 
 
 def _from_relative(rows: Sequence[BenchmarkRow]) -> Throughputs | None:
@@ -76,6 +76,27 @@ def _from_table(run: RunView, rows: Sequence[BenchmarkRow], load_difference: flo
     if own is not None:
         return Throughputs(float(own.value), mean, own.half, None, False, True, None, evidence)
     return Throughputs(same[0].throughput or 0.0, mean, None, None, False, True, same[0].acceptance_length, evidence)
+
+
+def _from_times(run: RunView, rows: Sequence[BenchmarkRow], load_difference: float) -> Throughputs | None:
+    """Rows without throughput: a request's time per token with and without drafts at equal load."""
+    timed = [(row, time) for row in rows if (time := _time_per_token(row)) is not None]
+    plain = [(row, time) for row, time in timed if row.speculating is False]
+    same = [(row, time) for row, time in timed if row.speculating and _same_setting(run, row)]
+    for row, time in reversed(same):
+        others = [other for other in plain if _near(other[0].concurrency, row.concurrency, load_difference)]
+        if others:
+            ratio = others[0][1] / time
+            evidence = (others[0][0].evidence, row.evidence)
+            return Throughputs(ratio, 1.0, None, None, True, True, row.acceptance_length, evidence)
+    return None
+
+
+def _time_per_token(row: BenchmarkRow) -> float | None:
+    """Mean, else median decode time a token of one request, seconds."""
+    stated = row.time_per_output_token
+    time = None if stated is None else stated.mean if stated.mean is not None else stated.p50
+    return time or None
 
 
 def _near(concurrency: float | None, load: float | None, difference: float) -> bool:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from analysis.benchmarks import drafting_of_rows, latencies_of
 from analysis.drafting import Drafting, assume_from, configuration_quantities, drafting_of, infer_width
 from analysis.resolve import Resolution, resolve_range
 from analysis.thresholds import Thresholds
@@ -97,8 +98,10 @@ class RunView:
     def drafting(self) -> Drafting:
         """Method, depth, width and branching."""
         stated = drafting_of(self.record.engine, self.arguments)
-        if stated.known or all(window.printed_length is None for window in self.record.windows):
+        if stated.known:
             return stated
+        if all(window.printed_length is None for window in self.record.windows):
+            return drafting_of_rows(self.record.results) or stated
         lengths = self.frame["printed_length"].to_numpy(dtype=float)
         rates = self.frame["printed_rate"].to_numpy(dtype=float)
         if self.judged is not None and self.judged.drafting.method is not None:
@@ -200,7 +203,7 @@ class RunView:
     @cached_property
     def measured(self) -> dict[str, Estimate]:
         """Quantities that this run's own inputs give."""
-        figures = configuration_quantities(self.drafting)
+        figures = configuration_quantities(self.drafting) | latencies_of(self.record.results)
         if not self.record.windows and not self.record.prefills:
             return figures
         from analysis.figures import acceptance_quantities, coverage_quantities, load_quantities, prompt_quantities

@@ -26,11 +26,18 @@ from collector.formats import formats
 from collector.formats.base import ReadOptions, RunPart
 from collector.formats.reader import LogReader
 from collector.formats.sniff import describe, is_binary
+from collector.formats.streams import holds_log
 from collector.launch import parse_launch, settings_file, with_settings
-from collector.models import parse_model_config, read_validation
+from collector.models import open_model, read_training, read_validation
+from collector.models.archive import is_archive
 from collector.models.configs import describes_model
-from collector.results.table import parse_table
-from collector.sources.file import STDIN, blocks, cannot_open, head_of, line_at, text_of
+from collector.models.gguf_header import MAGIC as GGUF
+from collector.models.keys import unknown_keys
+from collector.models.locations import is_model_folder
+from collector.models.tensorboard import is_event_file
+from collector.models.training import training_file
+from collector.results import read_results, tool_of
+from collector.sources.file import LARGEST_TEXT, STDIN, blocks, cannot_open, head_of, line_at, text_of, without_packing
 
 SAMPLED_BYTES: Final = 1 << 20
 LONGEST_SMALL_TEXT: Final = 65_536
@@ -47,7 +54,7 @@ class Part(StrEnum):
     TRAINING = "training output"
     METRICS = "metrics"
     RESPONSES = "request results"
-    BENCHMARK = "benchmark table"
+    BENCHMARK = "benchmark results"
     SERVER_INFO = "server information"
     IGNORED = "ignored"
     UNKNOWN = "not recognised"
@@ -68,12 +75,27 @@ _WORDS: Final = (
     ("target_config", Part.TARGET_CONFIG),
     ("training", Part.TRAINING),
     ("validation", Part.TRAINING),
+    ("val_metrics", Part.TRAINING),
+    ("tfevents", Part.TRAINING),
+    ("trainer_state", Part.TRAINING),
     ("metrics", Part.METRICS),
     ("responses", Part.RESPONSES),
     ("server_info", Part.SERVER_INFO),
 )
 _SUFFIXES: Final = {".log": Part.LOG, ".prom": Part.METRICS, ".csv": Part.BENCHMARK, ".jsonl": Part.RESPONSES}
-_DRAFT_KEYS: Final = ("draft_vocab_size", "eagle_config", "dflash_config", "speculators_config", "medusa_num_heads")
+_BY_CONTENT_TOO: Final = (".csv", ".json", ".jsonl")
+"""Suffixes of files that any of several tools may have written."""
+_MODEL_WORDS: Final = (("target", Part.TARGET_CONFIG), ("draft", Part.DRAFT_CONFIG))
+LARGEST_TRAINING: Final = 64 << 20
+"""Bytes of training output that are read."""
+_DRAFT_KEYS: Final = (
+    "draft_vocab_size",
+    "eagle_config",
+    "dflash_config",
+    "speculators_config",
+    "speculators_model_type",
+    "medusa_num_heads",
+)
 _DRAFT_ARCHITECTURES: Final = ("eagle", "medusa", "mtp", "nextn", "dflash", "dspark", "assistant", "speculator")
 
 
@@ -123,6 +145,7 @@ class _Runs:
     target_configs: dict[Role, ModelConfig] = field(default_factory=dict)
     validation: Validation | None = None
     results: list[BenchmarkRow] = field(default_factory=list)
+    measured_engine: str = ""
 
 
 class LogRead(Protocol):
@@ -195,10 +218,13 @@ def read_log(
     """
     name = source or ("standard input" if path == STDIN else str(path))
     reader = LogReader(ReadOptions(name, engine_version, launch), engine)
-    for block in blocks(path):
+    problems: list[str] = []
+    for block in blocks(path, problems):
         reader.feed(block)
     reader.finish()
-    return joined(reader.take()), reader.summary()
+    reading = reader.summary()
+    reading.notes = (*reading.notes, *problems)
+    return joined(reader.take()), reading
 
 
 def joined(parts: Iterable[RunPart]) -> list[RunRecord]:
@@ -215,13 +241,13 @@ def joined(parts: Iterable[RunPart]) -> list[RunRecord]:
 
 
 def read_model_config(path: Path) -> ModelConfig:
-    """A model's ``config.json``.
+    """A model's config, from its ``config.json``, folder, archive, GGUF file or folder of the download cache.
 
     Raises:
         UnreadableInput: it cannot be opened.
         MalformedInput: it is no model's configuration.
     """
-    return parse_model_config(text_of(path), str(path))
+    return open_model(path)
 
 
 # ---- which files there are
@@ -239,6 +265,8 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
             for member in members:
                 if not member.name.startswith("."):
                     _add_file(files, member, member.name, errors, asked=False)
+            if (path / "snapshots").is_dir():
+                files.append(File(path, str(path), _part_of_model(path), Role.SUBJECT, asked=True))
         else:
             _add_file(files, path, "standard input" if path == STDIN else str(path), errors, asked=True)
     named = (
@@ -261,7 +289,7 @@ def _members(path: Path) -> list[Path] | None:
     try:
         if path == STDIN or not path.is_dir():
             return None
-        return sorted(member for member in path.iterdir() if member.is_file())
+        return sorted(member for member in path.iterdir() if member.is_file() or is_model_folder(member))
     except PermissionError as error:
         raise UnreadableInput(
             "the folder may not be listed",
@@ -293,13 +321,17 @@ def _recognise(path: Path) -> tuple[Part, Role | None]:
         mode = path.stat().st_mode
     except OSError as error:
         raise cannot_open(path, error) from error
+    if stat.S_ISDIR(mode):
+        return _part_of_model(path), Role.PREVIOUS if "previous" in path.name.lower() else Role.SUBJECT
     if not stat.S_ISREG(mode):
         return Part.LOG, None  # a pipe can be read only once
-    name = path.name.lower()
+    name = without_packing(path.name.lower())
     if name in _NAMES:
         return _NAMES[name], Role.SUBJECT
     role = next((role for role in (Role.PREVIOUS, Role.BASELINE) if role.value in name), None)
-    part = _SUFFIXES.get(path.suffix.lower())
+    part = _SUFFIXES.get(Path(name).suffix)
+    if Path(name).suffix in _BY_CONTENT_TOO:
+        part = _written_by_tool(path, name) or part
     if part is None or part is Part.LOG:
         part = _by_name_and_content(path, name)
     if part is Part.LOG and name == "input.log":
@@ -307,14 +339,45 @@ def _recognise(path: Path) -> tuple[Part, Role | None]:
     return part, role if part is Part.LOG else role or Role.SUBJECT
 
 
+def _part_of_model(path: Path) -> Part:
+    """Whether a folder's model drafts, by the folder's name, else by its config."""
+    for word, part in _MODEL_WORDS:
+        if word in path.name.lower():
+            return part
+    try:
+        drafts = _is_draft(dict(open_model(path).raw))
+    except InputError:
+        return Part.UNKNOWN
+    return Part.DRAFT_CONFIG if drafts else Part.TARGET_CONFIG
+
+
+def _written_by_tool(path: Path, name: str) -> Part | None:
+    """Benchmark results and exported training runs by what they hold; ``None`` where it is neither."""
+    sampled = SAMPLED_BYTES if name.endswith((".csv", ".jsonl")) else LARGEST_TEXT
+    text = head_of(path, sampled).decode("utf-8", "replace")
+    if any(word in name for word, part in _WORDS if part is Part.TRAINING):
+        return Part.TRAINING
+    if tool_of(text):
+        return Part.BENCHMARK
+    first = text.partition("\n")[0].lower().split(",")
+    steps = any(cell.strip(' "') in ("_step", "step", "global_step") for cell in first)
+    return Part.TRAINING if steps and any("acc" in cell for cell in first) else None
+
+
 def _by_name_and_content(path: Path, name: str) -> Part:
     head = head_of(path, SAMPLED_BYTES)
-    if any(log_format.likeness(head) for log_format in formats()):
+    if is_event_file(head):
+        return Part.TRAINING
+    if head.startswith(GGUF) or is_archive(head, path.name):
+        return next((part for word, part in _MODEL_WORDS if word in name), Part.UNKNOWN)
+    if name.endswith(".safetensors"):
+        return Part.IGNORED  # read with the config beside it
+    if holds_log(head):
         return Part.LOG
     for word, part in _WORDS:
         if word in name:
             return part
-    return Part.LOG if path.suffix.lower() == ".log" else _by_content(head, path.name)
+    return Part.LOG if Path(name).suffix == ".log" else _by_content(head, path.name)
 
 
 def _by_content(head: bytes, name: str) -> Part:
@@ -327,7 +390,7 @@ def _by_content(head: bytes, name: str) -> Part:
         except (ValueError, RecursionError):
             return Part.UNKNOWN
         if not describes_model(document):
-            return Part.UNKNOWN
+            return Part.TRAINING if _holds_accuracy(text, name) else Part.UNKNOWN
         return Part.DRAFT_CONFIG if _is_draft(document) else Part.TARGET_CONFIG
     for part, reads in ((Part.LAUNCH, parse_launch), (Part.TRAINING, read_validation)):
         try:
@@ -338,6 +401,14 @@ def _by_content(head: bytes, name: str) -> Part:
             pass  # it is of this kind, and broken: reading it says where
         return part
     return Part.UNKNOWN
+
+
+def _holds_accuracy(text: str, name: str) -> bool:
+    try:
+        read_validation(text, name)
+    except InputError:
+        return False
+    return True
 
 
 def _is_draft(document: dict[str, object]) -> bool:
@@ -356,13 +427,16 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
     elif file.part is Part.LAUNCH:
         runs.launches[role] = _launch(file)
     elif file.part is Part.DRAFT_CONFIG:
-        runs.draft_configs[role] = parse_model_config(text_of(file.path), file.source)
+        runs.draft_configs[role] = config = open_model(file.path, file.source)
+        unknown = unknown_keys(config)
+        if unknown:
+            reading.notes = (*reading.notes, f"keys not known: {', '.join(unknown)}")
     elif file.part is Part.TARGET_CONFIG:
-        runs.target_configs[role] = parse_model_config(text_of(file.path), file.source)
+        runs.target_configs[role] = open_model(file.path, file.source)
     elif file.part is Part.TRAINING:
-        runs.validation = read_validation(text_of(file.path), file.source)
+        runs.validation = _training(file)
     elif file.part is Part.BENCHMARK:
-        _read_table(file, runs, reading)
+        _read_results(file, runs, reading)
     elif file.part in _NOT_READ:
         reading.notes = (*reading.notes, f"{file.part.value}: not read yet")
     elif file.asked:
@@ -428,12 +502,35 @@ def _stated_validation(figures: tuple[float, ...]) -> Validation:
 # ---- putting it together
 
 
-def _read_table(file: File, runs: _Runs, reading: Reading) -> None:
-    table = parse_table(text_of(file.path), file.source)
-    runs.results += table.rows
-    reading.lines = reading.understood = table.lines
-    if table.unknown_columns:
-        reading.notes = (*reading.notes, f"columns not known: {', '.join(table.unknown_columns)}")
+def _read_results(file: File, runs: _Runs, reading: Reading) -> None:
+    results = read_results(text_of(file.path), file.source)
+    runs.results += results.rows
+    runs.measured_engine = runs.measured_engine or results.engine
+    reading.lines = reading.understood = results.lines
+    if results.tool:
+        reading.notes = (*reading.notes, f"written by {results.tool}")
+    if results.unknown:
+        reading.notes = (*reading.notes, f"columns not known: {', '.join(results.unknown)}")
+    remarks = dict.fromkeys(remark for row in results.rows for remark in row.remarks)
+    reading.notes = (*reading.notes, *remarks)
+
+
+def _training(file: File) -> Validation:
+    """Training output, or that of a folder: its validation file, its event file."""
+    path = training_file(file.path) if file.path.is_dir() else file.path
+    parts: list[bytes] = []
+    size = 0
+    for block in blocks(path):
+        parts.append(block)
+        size += len(block)
+        if size > LARGEST_TRAINING:
+            raise UnreadableInput(
+                f"the file is larger than {LARGEST_TRAINING >> 20} MiB",
+                why="training output is read whole",
+                where=file.source,
+                hint="give its last part, for instance: tail -n 1000",
+            )
+    return read_training(b"".join(parts), file.source if path == file.path else f"{file.source}/{path.name}")
 
 
 def _assemble(runs: _Runs, options: BundleOptions, readings: list[Reading], problems: list[str]) -> Bundle | None:
@@ -501,7 +598,10 @@ def _run_without_log(runs: _Runs, options: BundleOptions) -> RunRecord | None:
         return RunRecord(launch.engine, launch.source, options.engine_version)
     config = runs.draft_configs.get(Role.SUBJECT) or runs.target_configs.get(Role.SUBJECT)
     if config is not None:
-        return RunRecord(options.engine or "", config.source, options.engine_version)
+        return RunRecord(options.engine or runs.measured_engine, config.source, options.engine_version)
+    if runs.results:
+        source = runs.results[-1].evidence.source
+        return RunRecord(options.engine or runs.measured_engine, source, options.engine_version)
     return None
 
 

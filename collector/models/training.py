@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from collector.domain.drafts import Validation
@@ -31,6 +32,28 @@ def known_trainers() -> tuple[Trainer, ...]:
         if isinstance(candidate, Trainer):
             found.append(candidate)
     return tuple(sorted(found, key=lambda trainer: (trainer.order, trainer.name)))
+
+
+_FILES: Final = ("val_metrics.json", "*tfevents*", "best_meta.json", "meta.json", "trainer_state.json")
+"""What a training run leaves in its folder, the most telling first."""
+
+
+def training_file(folder: Path) -> Path:
+    """The file of a run's or checkpoint's folder that has its accuracy; of several of one kind the last by name.
+
+    Raises:
+        UnreadableInput: it has none.
+    """
+    for pattern in _FILES:
+        found = sorted(folder.glob(pattern))
+        if found:
+            return found[-1]
+    raise UnreadableInput(
+        "no training output is in this folder",
+        why=f"it has none of {', '.join(_FILES)}",
+        where=str(folder),
+        hint="give the log of the training itself",
+    )
 
 
 def read_training(data: bytes, source: str = "training.txt") -> Validation:

@@ -1,1 +1,7 @@
-"""Benchmark results as people keep them."""
+"""Results of benchmarks: plain tables, and the files that benchmark tools write."""
+
+from __future__ import annotations
+
+from collector.results.reading import Results, read_results, tool_of
+
+__all__ = ["Results", "read_results", "tool_of"]

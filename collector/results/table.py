@@ -11,7 +11,7 @@ from typing import Final
 
 from collector.domain.errors import MalformedInput
 from collector.domain.evidence import Evidence
-from collector.domain.results import BenchmarkRow
+from collector.domain.results import BenchmarkRow, Latency
 
 _SPELLINGS: Final[Mapping[str, str]] = {
     spelling: column
@@ -35,10 +35,20 @@ _SPELLINGS: Final[Mapping[str, str]] = {
         "accepted_tokens": ("accepted_tokens", "num_accepted_tokens", "accepted"),
         "drafted_tokens": ("drafted_tokens", "draft_tokens", "num_drafted_tokens", "drafted", "proposed_tokens"),
         "verify_steps": ("verify_steps", "num_drafts", "drafts", "verify_ct", "spec_verify_ct"),
+        "acceptance_rate": ("draft_acceptance_rate", "acceptance_rate", "accept_rate", "acc_rate"),
+        "requests": ("requests", "num_prompts", "completed", "num_samples", "num_questions"),
+        "dataset": ("dataset", "benchmark", "task", "subset", "dataset_name"),
+        "ttft": ("time_to_first_token", "ttft", "mean_ttft"),
+        "tpot": ("time_per_output_token", "tpot", "mean_tpot"),
+        "itl": ("inter_token_latency", "itl", "mean_itl"),
+        "latency": ("request_latency", "latency", "e2e_latency", "mean_e2e_latency", "e2el", "mean_e2el"),
     }.items()
     for spelling in spellings
 }  # fmt: skip
 _POSITION: Final = re.compile(r"(?:position|pos|acceptance_rate_at|accept_rate_pos|p)_?(\d+)")
+_TEXTS: Final = frozenset({"run", "dataset"})
+_TIMES: Final = frozenset({"ttft", "tpot", "itl", "latency"})
+_UNITS: Final = {"_ms": 1e-3, "_seconds": 1.0, "_s": 1.0, "_us": 1e-6}
 _PLAIN_WORDS: Final = ("off", "plain", "baseline", "no_spec", "nospec", "without", "vanilla", "none", "disabled")
 _SPECULATIVE_WORDS: Final = ("on", "spec", "eagle", "mtp", "draft", "ngram", "medusa", "with", "enabled")
 
@@ -53,7 +63,7 @@ class Table:
 
 
 def parse_table(text: str, source: str) -> Table:
-    """Read a table; columns nobody knows are listed and left out.
+    """Read a table; columns nobody knows, and times without a unit, are listed and left out.
 
     Raises:
         MalformedInput: it has no header with a known column, or a figure is no number.
@@ -63,6 +73,7 @@ def parse_table(text: str, source: str) -> Table:
     if not lines:
         raise MalformedInput("the table is empty", where=source, hint="the first line names the columns")
     header = [_known(cell) for cell in lines[0][1]]
+    units = [_unit(cell) for cell in lines[0][1]]
     if not any(header):
         raise MalformedInput(
             "no column of the table is known",
@@ -70,8 +81,12 @@ def parse_table(text: str, source: str) -> Table:
             where=f"{source}:{lines[0][0]}",
             hint="name columns like batch_size, steps, throughput, accept_length",
         )
-    unknown = tuple(cell.strip() for cell, column in zip(lines[0][1], header, strict=True) if column is None)
-    rows = tuple(_row(header, cells, source, number, delimiter) for number, cells in lines[1:])
+    unknown = tuple(
+        cell.strip()
+        for cell, column, unit in zip(lines[0][1], header, units, strict=True)
+        if column is None or (column in _TIMES and unit is None)
+    )
+    rows = tuple(_row(header, units, cells, source, number, delimiter) for number, cells in lines[1:])
     return Table(rows, unknown, len(lines))
 
 
@@ -91,14 +106,36 @@ def _known(cell: str) -> str | None:
     for ending in ("_tok_s", "_tokens_s", "_token_s", "_tokens_per_second"):
         if name.endswith(ending) and name.removesuffix(ending) in _SPELLINGS:
             return _SPELLINGS[name.removesuffix(ending)]
+    for ending in _UNITS:
+        column = _SPELLINGS.get(name.removesuffix(ending)) if name.endswith(ending) else None
+        if column in _TIMES:
+            return column
     position = _POSITION.fullmatch(name)
     return f"position {int(position[1])}" if position else None
 
 
-def _row(header: Sequence[str | None], cells: Sequence[str], source: str, number: int, delimiter: str) -> BenchmarkRow:
+def _unit(cell: str) -> float | None:
+    """What one of a latency column is in seconds, by the name's ending; ``None`` where it states no unit."""
+    name = re.sub(r"[^a-z0-9]+", "_", cell.strip().lower()).strip("_")
+    return next((unit for ending, unit in _UNITS.items() if name.endswith(ending)), None)
+
+
+def _row(
+    header: Sequence[str | None],
+    units: Sequence[float | None],
+    cells: Sequence[str],
+    source: str,
+    number: int,
+    delimiter: str,
+) -> BenchmarkRow:
     evidence = Evidence(source, number, delimiter.join(cells))
     texts = {column: cell.strip() for column, cell in zip(header, cells, strict=False) if column and cell.strip()}
-    figures = {column: _number(cell, evidence) for column, cell in texts.items() if column != "run"}
+    figures = {column: _number(cell, evidence) for column, cell in texts.items() if column not in _TEXTS}
+    times = {
+        column: Latency(mean=figures[column] * unit)
+        for column, unit in zip(header, units, strict=True)
+        if column in _TIMES and column in figures and unit is not None
+    }
     positions = sorted((int(name.split()[1]), value) for name, value in figures.items() if name.startswith("position"))
     depth, width, topk = (_whole(figures.get(key)) for key in ("depth", "width", "topk"))
     relative = figures.get("relative")
@@ -117,6 +154,14 @@ def _row(header: Sequence[str | None], cells: Sequence[str], source: str, number
         drafted_tokens=figures.get("drafted_tokens"),
         verify_steps=figures.get("verify_steps"),
         acceptance_rate_at=tuple(value for _, value in positions),
+        acceptance_rate=figures.get("acceptance_rate"),
+        time_to_first_token=times.get("ttft"),
+        time_per_output_token=times.get("tpot"),
+        inter_token_latency=times.get("itl"),
+        request_latency=times.get("latency"),
+        requests=figures.get("requests"),
+        dataset=texts.get("dataset", ""),
+        label=texts.get("run", ""),
     )
 
 
@@ -143,7 +188,12 @@ def _speculating(name: str | None, depth: int | None, width: int | None, figures
         return bool(depth or width)
     if figures.get("acceptance_length") or figures.get("drafted_tokens"):
         return True
-    words = re.split(r"[^a-z0-9]+", (name or "").lower())
-    if any(word in words or word in (name or "").lower() for word in _PLAIN_WORDS):
+    return said_of_speculation(name or "")
+
+
+def said_of_speculation(name: str) -> bool | None:
+    """Whether a row's or file's name says that drafts were used; ``None`` where it says nothing."""
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    if any(word in words or (len(word) > 4 and word in name.lower()) for word in _PLAIN_WORDS):
         return False
     return True if any(word in words for word in _SPECULATIVE_WORDS) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analysis.base import Outcome, Rule
+from analysis.benchmarks import report_contradictions
 from analysis.contradictions import contradictions
 from analysis.view import RunView
 from collector.domain.findings import Question, Severity
@@ -32,8 +33,9 @@ class MetricInconsistent(Rule):
     severity = Severity.WARNING
 
     def check(self, speculating: RunView) -> Outcome:
-        """Rate against length, positions against length, length against the clock."""
-        for found in contradictions(speculating):
+        """Rate against length, positions against length, length against the clock; the rows of reports among themselves."""
+        own = list(contradictions(speculating))
+        for found in own:
             shown = [speculating.window_evidence(found.row)] if found.row is not None else speculating.first_and_last
             yield self.finding(
                 found.title,
@@ -42,4 +44,17 @@ class MetricInconsistent(Rule):
                 evidence=shown,
                 fix=[found.fix],
                 verify=["grep -o 'speculative_num_[a-z_]*=[0-9]*' LOG"],
+            )
+        for row in report_contradictions(speculating.record.results):
+            if any(found.values.get("metric") == "acceptance_rate_at" for found in own):
+                return  # the run's figures are that report's
+            yield self.finding(
+                row.title,
+                row.why,
+                values=row.values,
+                evidence=row.evidence,
+                fix=["Prefer the counts; recompute length and rate from them under one definition."],
+                verify=[
+                    "Length = 1 + accepted / verify steps; rate = accepted / drafted, or (length - 1) / depth for a chain."
+                ],
             )

@@ -1,0 +1,1 @@
+"""Benchmark tools: one module each, found by walking this package."""
