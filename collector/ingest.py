@@ -26,7 +26,7 @@ from collector.domain.errors import InputError
 from collector.domain.redaction import redact_text
 from collector.domain.runs import Bundle, Reading, Role, RunRecord
 from collector.domain.series import SeriesSample
-from collector.domain.versions import Release, ReleaseRange
+from collector.domain.versions import Release
 from collector.domain.windows import Window
 from collector.formats.base import ReadOptions, RunPart, decode
 from collector.formats.reader import LogReader
@@ -316,7 +316,7 @@ class _LogWriter:
         firm = max(ends.length, self.firm)
         for parts, provisional in batches:
             for part in parts:
-                self._store(connection, part, settled=complete or part.ended, provisional=provisional, at=at)
+                self._store(connection, part, provisional=provisional, at=at)
                 if provisional:
                     firm = min(
                         [firm, *(w.position for w in part.run.windows), *(p.position for p in part.run.prefills)]
@@ -324,8 +324,7 @@ class _LogWriter:
         checkpoint = Checkpoint(ends.length, firm, complete, *ends.digests(), stated)
         save_progress(connection, self.source_id, checkpoint, reading, path=self.path, at=at)
 
-    def _store(self, connection: Connection, part: RunPart, *, settled: bool, provisional: bool, at: float) -> None:
-        """Store a part of a run; which releases its lines fit is told once all of it is read."""
+    def _store(self, connection: Connection, part: RunPart, *, provisional: bool, at: float) -> None:
         assert self.source_id is not None
         number, run = part.number, part.run
         before = self.facts.get(number)
@@ -333,7 +332,6 @@ class _LogWriter:
         facts = replace(
             run, windows=[], prefills=[], labels=self.work.labels,
             arguments=Arguments() if same_arguments else run.arguments,
-            release_range=run.release_range if settled else ReleaseRange(),
         )  # fmt: skip
         run_id = save_run(
             connection, facts, source_id=self.source_id, ordinal=number, deployment=self.work.deployment,

@@ -23,7 +23,7 @@ from collector.domain.findings import (
     Verdict,
 )
 from collector.storage.bulk import digest_of
-from collector.storage.lines import save_lines
+from collector.storage.lines import forget_unused_lines, save_lines
 from collector.storage.relations import earlier_in_place, later_in_place
 from collector.storage.tables import (
     FINDING_EVIDENCE,
@@ -133,6 +133,7 @@ def save_judgement(connection: Connection, run_id: int, judgement: Judgement, *,
     ended = [row for identity, rows in earlier.items() for row in rows
              if identity not in identities and row.rule not in blind]  # fmt: skip
     _resolve(connection, [row.id for row in (*gone, *inherited, *ended)], at)
+    forget_unused_lines(connection, [run_id])
     resolved = _once_each([*gone, *ended])
     changed = (opened, raised, [row.id for row in resolved])
     return Transitions(*(tuple(load_findings(connection, ids=ids)) for ids in changed))

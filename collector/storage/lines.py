@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, exists, select
 
 from collector.domain.evidence import Evidence
 from collector.storage.bulk import digest_of, insert_or_keep
-from collector.storage.tables import SOURCE_LINES
+from collector.storage.tables import FINDING_EVIDENCE, RUN_EVENTS, SOURCE_LINES
 
 _CHUNK = 500
 
@@ -31,6 +31,13 @@ def save_lines(connection: Connection, run_id: int, evidence: Iterable[Evidence 
         )
         ids.update((row.digest, row.id) for row in connection.execute(query))
     return {item: ids[digest] for item, digest in digests.items()}
+
+
+def forget_unused_lines(connection: Connection, run_ids: Sequence[int]) -> None:
+    """Delete lines of runs on which no event and no finding rests any more."""
+    line = SOURCE_LINES.c.id
+    used = [exists().where(table.c.line_id == line) for table in (RUN_EVENTS, FINDING_EVIDENCE)]
+    connection.execute(delete(SOURCE_LINES).where(SOURCE_LINES.c.run_id.in_(run_ids), *(~use for use in used)))
 
 
 def load_lines(connection: Connection, run_id: int) -> Mapping[int, Evidence]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from collector.domain.runs import Bundle
 from collector.domain.versions import Release, ReleaseRange
@@ -66,8 +66,8 @@ def previous_of(connection: Connection, run_id: int) -> int | None:
 def baseline_of(connection: Connection, run_id: int) -> int | None:
     """The linked baseline, else the latest comparable run that states that it does not speculate.
 
-    Comparable: the same engine, target, device, parallelism and release, and running requests
-    within 20% (:data:`COMPARABLE_LOAD`).
+    Comparable: the same engine, target, hardware, parallelism and release as far as both are known,
+    and running requests within 20% (:data:`COMPARABLE_LOAD`).
     """
     run = _run(connection, run_id)
     if run.baseline_run_id is not None:
@@ -77,6 +77,8 @@ def baseline_of(connection: Connection, run_id: int) -> int | None:
         return None
     names = ("engine", "target_model", "device", "parallelism", "sample")
     alike = and_(*(_R[name] == getattr(run, name) for name in names), _R.method == "", _R.id != run_id)
+    if run.accelerator is not None:
+        alike = and_(alike, func.coalesce(_R.accelerator, run.accelerator) == run.accelerator)
     for candidate in connection.execute(select(RUNS).where(alike).order_by(_R.listed_at.desc(), _R.id.desc())):
         other = mean_running_requests(connection, candidate.id)
         if other is not None and abs(other - load) <= COMPARABLE_LOAD * load and _may_share_release(run, candidate):

@@ -182,6 +182,7 @@ def _update_run(connection: Connection, run_id: int, record: RunRecord, *, deplo
         "port": _port(record.port),
         "started_at": record.started_at,
         "temperature": record.temperature,
+        "accelerator": record.device,
         "deployment": deployment,
         "engine_version": None if record.engine_version is None else str(record.engine_version),
         "launch": None if record.launch is None else to_document(record.launch),
@@ -328,6 +329,7 @@ def load_facts(connection: Connection, run_id: int) -> RunRecord:
         target_config=load_config(connection, row.target_config_id),
         validation=load_validation(connection, row.validation_id),
         temperature=row.temperature,
+        device=row.accelerator,
         labels=row.labels,
     )
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from collector.domain.runs import Reading, UnreadShape
 from collector.storage.bulk import insert_or_keep
 from collector.storage.documents import from_document, to_document
+from collector.storage.lines import forget_unused_lines
 from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, RUN_EVENTS, RUN_SOURCES, SOURCES
 
 _COUNTS = ("lines", "engine_lines", "understood", "unread", "torn_samples", "oversize_lines")
@@ -80,13 +81,14 @@ def save_progress(
 
 def forget_from(connection: Connection, source_id: int, offset: int, *, all_events: bool = False) -> None:
     """Delete what was read of a source at or behind an offset, and its provisional (or all) events."""
-    runs = select(RUN_SOURCES.c.run_id).where(RUN_SOURCES.c.source_id == source_id)
+    runs = [run_id for _, run_id in runs_of_source(connection, source_id)]
     for table in (DECODE_SAMPLES, PREFILL_SAMPLES):
         columns = table.c
         behind = columns.run_id.in_(runs), columns.source_id == source_id, columns.position >= offset
         connection.execute(delete(table).where(*behind))
     statement = delete(RUN_EVENTS).where(RUN_EVENTS.c.run_id.in_(runs), RUN_EVENTS.c.source_id == source_id)
     connection.execute(statement if all_events else statement.where(RUN_EVENTS.c.provisional))
+    forget_unused_lines(connection, runs)
 
 
 def attach_source(connection: Connection, run_id: int, source_id: int, *, ordinal: int = 0) -> None:

@@ -123,6 +123,7 @@ RECORD = {
     "target_config": st.none() | of(ModelConfig),
     "validation": st.none() | of(Validation),
     "temperature": st.none() | st.floats(0, 2),
+    "device": st.none() | TEXT,
     "labels": st.dictionaries(WORD, TEXT, max_size=3),
 }
 

@@ -29,6 +29,7 @@ from collector.storage.findings import (
     load_outcomes,
     save_judgement,
 )
+from collector.storage.lines import load_lines
 from collector.storage.runs import save_run
 from collector.storage.sources import source_at
 
@@ -175,6 +176,16 @@ def test_logs_without_a_host_follow_one_another_within_their_deployment(database
         following = run(connection, 100.0, host="0.0.0.0", end=200.0)
         assert judge(connection, following, finding(), at=1002.0).opened == ()
         assert [item.run_id for item in load_findings(connection, state=FindingState.OPEN)] == [following]
+
+
+def test_lines_are_kept_as_long_as_a_finding_rests_on_them(database: Database) -> None:
+    with database.transaction() as connection:
+        run_id = run(connection, 10.0)
+        judge(connection, run_id, finding(), at=1.0)
+        judge(connection, run_id, finding(evidence=(Evidence("input.log", 9, "another"),)), at=2.0)
+        assert set(load_lines(connection, run_id).values()) == {Evidence("input.log", 9, "another")}
+        judge(connection, run_id, at=3.0)  # resolved findings keep their evidence
+        assert len(load_lines(connection, run_id)) == 1
 
 
 def test_every_rule_leaves_an_outcome_and_the_last_judgement_counts(database: Database) -> None:

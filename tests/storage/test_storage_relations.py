@@ -24,14 +24,14 @@ class Site:
 
     def run(
         self, start: float, end: float, stated: dict[str, object], *, load: float | None = 10.0,
-        version: str | None = "0.5.9", releases: str = "*", deployment: str | None = None, sample: bool = False,
+        version: str | None = "0.5.9", releases: str = "*", accelerator: str | None = None, deployment: str | None = None, sample: bool = False,
     ) -> int:  # fmt: skip
         self.files += 1
         name = f"{self.files}.log"
         record = RunRecord(
             "sglang", name, started_at=start, ended_at=end, host="0.0.0.0", port=30000,
             engine_version=None if version is None else Release.parse(version),
-            release_range=ReleaseRange.parse(releases),
+            release_range=ReleaseRange.parse(releases), device=accelerator,
             arguments=Arguments().with_effective({"tp_size": 8, "device": "cuda", **stated}, None),
             windows=[Window(0, 1, start, running_requests=load), Window(1, 2, end, running_requests=0.0)],
         )  # fmt: skip
@@ -90,6 +90,15 @@ def test_baseline_is_the_latest_comparable_run_without_speculation(database: Dat
         judged = site.run(100, 190, SPECULATING)
         assert baseline_of(connection, judged) == chosen
         assert baseline_of(connection, chosen) is None
+
+
+def test_another_accelerator_is_not_comparable_and_an_unknown_one_may_be(database: Database) -> None:
+    with database.transaction() as connection:
+        site = Site(connection)
+        unknown = site.run(10, 15, PLAIN)
+        other = site.run(20, 25, PLAIN, accelerator="a100")
+        assert baseline_of(connection, site.run(100, 190, SPECULATING, accelerator="h100")) == unknown
+        assert baseline_of(connection, site.run(200, 290, SPECULATING)) == other
 
 
 def test_releases_that_may_be_the_same_are_comparable(database: Database) -> None:
