@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -25,6 +26,8 @@ from collector.domain.versions import Release, ReleaseRange
 SCHEMA: Final = "draftscope.check/1"
 FAMILIES: Final = ("flags", "drafts")
 """The families of rules that need no log."""
+PREDICTION: Final = "resolve"
+"""Stands for a rule where a prediction could not be made."""
 _ABSENT: Final = "no such flag"
 
 
@@ -236,7 +239,7 @@ def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand],
         flags=_flags(case.run, resolution),
         findings=found.findings,
         ruled_out=tuple(found.ruled_out),
-        skipped=tuple(found.skipped),
+        skipped=(*_open(resolution, record), *found.skipped),
         crashes=tuple(found.crashes),
         differences=_differences(launch, given),
         corrected=None if corrected is None else replace(corrected, text=render(corrected)),
@@ -288,6 +291,27 @@ def _flags(run: RunView, resolution: Resolution) -> Mapping[str, Flag]:
             evidence=requested[name].requested_evidence,
         )
     return found
+
+
+def _open(resolution: Resolution, record: RunRecord) -> list[Skipped]:
+    """What cannot be told about flags that were asked for; it must not look as if they ran as asked."""
+    if not resolution.releases:
+        return [Skipped(PREDICTION, "what-becomes-of-the-flags", resolution.reason or "nothing could be predicted")]
+    found = []
+    for name in record.arguments:
+        hangs_on = resolution.depends.get(name)
+        if hangs_on is not None:
+            option = "--engine-version" if hangs_on.startswith("the release") else _option_in(hangs_on)
+            found.append(
+                Skipped(PREDICTION, f"what-becomes-of-{words.flag(name)}", f"it depends on {hangs_on}", option)
+            )
+    return found
+
+
+def _option_in(text: str) -> str:
+    """The option that would tell, as the engines' steps name it in brackets."""
+    match = re.search(r"\((?:[\w ]+ )?(--[\w-]+)\)", text)
+    return match[1] if match is not None else ""
 
 
 def _flag_document(flag: Flag) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,13 +59,20 @@ def page(engine: str) -> str:
         "The steps stand in the order the engine takes them; one that moved between releases stands in both places.",
         '"Silent" means that the engine prints nothing about it. `{}` stands for a value in a line.',
         "",
+    ]
+    return "\n".join(lines) + "\n" + markdown(rows(engine))
+
+
+def markdown(table: Iterable[Row]) -> str:
+    """Rows as a Markdown table."""
+    lines = [
         "| step | when | then | the engine prints | releases | source |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
         f"| {row.id}: {row.title} | {_cell(row.condition)} | {_cell(row.effect)} | {_line(row.announced)} "
         f"| {row.releases} | {_cell(row.source)} |"
-        for row in rows(engine)
+        for row in table
     ]
     return "\n".join(lines) + "\n"
 

@@ -65,8 +65,8 @@ def bundle_options(
     )
 
 
-def release_of(text: str | None) -> Release | None:
-    """The release that ``--engine-version`` states.
+def release_of(text: str | None, option: str = "--engine-version") -> Release | None:
+    """The release that an option states.
 
     Raises:
         InputError: it is no release.
@@ -76,9 +76,7 @@ def release_of(text: str | None) -> Release | None:
     try:
         return Release.parse(text) if text else None
     except ValueError:
-        raise InputError(
-            f"--engine-version {text!r} is not a release", hint="for instance 0.5.10 or 0.5.3.post2"
-        ) from None
+        raise InputError(f"{option} {text!r} is not a release", hint="for instance 0.5.10 or 0.5.3.post2") from None
 
 
 def accuracies(text: str | None) -> tuple[float, ...]:

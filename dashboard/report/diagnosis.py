@@ -23,13 +23,13 @@ _STATE: Final = {
     State.CANNOT_TELL: ("?", "CANNOT TELL", "bold yellow"),
     State.NOT_APPLICABLE: ("-", "does not apply", "dim"),
 }
-_QUESTION: Final = {
+QUESTIONS: Final = {
     "config": "Runs as asked?",
     "acceptance": "Accepted enough?",
     "payoff": "Pays?",
     "data": "Figures sound?",
 }
-_SHOWN: Final = (
+SHOWN: Final = (
     "acceptance_length",
     "conditional_acceptance_rate",
     "draft_acceptance_rate",
@@ -114,13 +114,13 @@ def verdict_table(diagnosis: Diagnosis) -> Table:
         sentence = Text(verdict.summary)
         if verdict.provide:
             sentence.append(f" Would decide it: {verdict.provide}", style="italic")
-        table.add_row(Text(_QUESTION[question]), Text(f"{mark} {word}", style=style), sentence)
+        table.add_row(Text(QUESTIONS[question]), Text(f"{mark} {word}", style=style), sentence)
     return table
 
 
 def _figures(diagnosis: Diagnosis) -> Table | None:
     roles = [view for view in diagnosis.runs if view.quantities]
-    keys = [key for key in _SHOWN if any(key in view.quantities for view in roles)]
+    keys = [key for key in SHOWN if any(key in view.quantities for view in roles)]
     if not keys:
         return None
     table = Table(box=None, padding=(0, 1), show_edge=False, pad_edge=False)
