@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from analysis.figures import Pooled
     from analysis.printed import PrintedRate
     from analysis.promise import Promise
+    from analysis.published import PublishedRange
     from analysis.theory.divergence import Divergence
 
 
@@ -213,6 +214,16 @@ class Case:
     def case(self) -> Case:
         """The case itself, for rules with optional inputs."""
         return self
+
+    @cached_property
+    def published(self) -> PublishedRange | None:
+        """What others have published for this method and depth, as context."""
+        from analysis.published import nearest, task_kind
+
+        drafting = self.run.drafting
+        method = "mtp" if drafting.one_module else drafting.method
+        tasks = {task_kind(row.dataset) for row in self.run.record.results if row.speculating}
+        return nearest(method, self.run.depth, tasks.pop() if len(tasks) == 1 else "", chain=drafting.chain)
 
     @cached_property
     def divergence(self) -> Divergence | None:

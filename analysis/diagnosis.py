@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from analysis.causes.weighing import WeighedCause
 from analysis.documents import evidence_documents, finding_document, plain
+from analysis.published import PublishedRange
 from analysis.theory.payoff import PayOff
 from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Argument
@@ -27,6 +28,7 @@ class Diagnosis:
 
     ``headline`` is the whole answer in one sentence, ``next_steps`` what to do first (at most
     three). ``runs`` has the subject first. ``payoff`` is set where a comparable baseline exists.
+    ``published`` is what others report for this method and depth, as context alone.
     ``causes`` are weighed against each other, the likeliest first; ``refuted_causes`` are ruled out.
     """
 
@@ -40,6 +42,7 @@ class Diagnosis:
     crashes: tuple[RuleCrash, ...] = ()
     readings: tuple[Reading, ...] = ()
     payoff: PayOff | None = None
+    published: PublishedRange | None = None
     causes: tuple[WeighedCause, ...] = ()
     refuted_causes: tuple[WeighedCause, ...] = ()
 
@@ -74,6 +77,7 @@ class Diagnosis:
             },
             "runs": [_run(view) for view in self.runs],
             "payoff": plain(self.payoff.document()) if self.payoff else None,
+            "published": self.published.document() if self.published else None,
             "findings": [finding_document(finding) for finding in self.findings],
             "ruled_out": [
                 {"rule": r.rule, "name": r.name, "why": r.why, "evidence": evidence_documents(r.evidence)}

@@ -128,7 +128,7 @@ def _acceptance(case: Case) -> Verdict:
         return Verdict(
             Question.ACCEPTANCE,
             State.CANNOT_TELL,
-            f"{shown}. Without validation figures nothing says how much it should be.",
+            f"{shown}. Without validation figures nothing says how much it should be{_context(case)}.",
             "--validation-accuracy X or --training FILE",
         )
     kept = words.percent(test.retained_share)
@@ -144,9 +144,14 @@ def _acceptance(case: Case) -> Verdict:
     return Verdict(
         Question.ACCEPTANCE,
         State.CANNOT_TELL,
-        f"{shown}: {kept} of what validation promises, but the interval leaves it open.",
+        f"{shown}: {kept} of what validation promises, but the interval leaves it open{_context(case)}.",
         needed,
     )
+
+
+def _context(case: Case) -> str:
+    """What others have published, to hold it beside; it decides nothing."""
+    return f"; {case.published.words}" if case.published is not None else ""
 
 
 def _payoff(case: Case) -> Verdict:

@@ -48,6 +48,8 @@ class AcceptanceSection:
     like_with_like: tuple[LikeRow, ...]
     has_promise: bool
     printed_note: str
+    published: str
+    published_sources: str
     positions: Chart | None
     conditional: Chart | None
     spread: Chart | None
@@ -62,12 +64,15 @@ def acceptance_section(report: RunReport) -> AcceptanceSection:
     levels = levels_of(quantities)
     frame = report.frame()
     source = report.subject["source"]
+    published = report.document.get("published")
     return AcceptanceSection(
         lead=_lead(report, levels),
         over_time=None if frame is None else over_time.acceptance_length(frame, source, levels),
         like_with_like=_like_with_like(report, levels),
         has_promise=levels.promised is not None,
         printed_note=_title_of(report, "MEA001"),
+        published=published["text"] if published else "",
+        published_sources=", ".join(published["sources"]) if published else "",
         positions=_positions(report),
         conditional=_conditional(report),
         spread=_spread(report, levels),
