@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -57,10 +58,11 @@ def test_every_command_the_readme_names_exists() -> None:
         assert "Usage" in help_text.stdout
 
 
-def test_make_run_starts_the_service_and_prints_its_address() -> None:
+def test_make_run_starts_the_service_and_prints_its_address(tmp_path: Path) -> None:
     process = subprocess.Popen(
         ["make", "run", "PORT=0", f"VENV={sys.prefix}"],
         cwd=ROOT,
+        env=os.environ | {"XDG_DATA_HOME": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -72,8 +74,6 @@ def test_make_run_starts_the_service_and_prints_its_address() -> None:
         assert page.status_code == httpx.codes.OK
         assert "Kimi-K2.5" in page.text
     finally:
-        import os
-
         os.killpg(process.pid, signal.SIGTERM)
         process.communicate(timeout=30)
 
