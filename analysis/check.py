@@ -28,7 +28,10 @@ FAMILIES: Final = ("flags", "drafts")
 """The families of rules that need no log."""
 PREDICTION: Final = "resolve"
 """Stands for a rule where a prediction could not be made."""
+NOT_ACTIVE: Final = "FLG006"
 _ABSENT: Final = "no such flag"
+_LONGEST: Final = 120
+"""Characters of an engine's message in the headline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class Flag:
     @property
     def replaces_a_default(self) -> bool:
         """Whether the engine overrides a default of its own that was more than "not set"."""
-        return not self.asked and bool(self.changes) and self.changes[0].before is not None
+        return not self.asked and bool(self.changes) and self.changes[0].before not in (None, "auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,11 @@ class Check:
         if not self.predicted:
             return f"Nothing can be predicted: {self.resolution.reason}."
         if self.refused:
-            return "The engine will refuse to start."
+            message = self.resolution.rejections[0].message or self.resolution.rejections[0].step.condition
+            return f"The engine will refuse to start: {_short(message)}."
+        critical = [finding for finding in self.findings if finding.severity is Severity.CRITICAL]
+        if critical:
+            return f"{critical[0].title}."
         asked = [flag for flag in self.flags.values() if flag.asked]
         overridden = [flag for flag in asked if flag.overridden]
         ignored = [flag for flag in asked if flag.ignored and not flag.overridden]
@@ -167,7 +174,7 @@ class Check:
         serious = [finding for finding in self.findings if finding.severity >= Severity.WARNING]
         if serious:
             return f"{serious[0].title}."
-        differing = [item.flag for item in self.differences if self.flags[item.flag].asked]
+        differing = [item.flag for item in self.differences if item.flag in self.flags and self.flags[item.flag].asked]
         if differing:
             return f"What becomes of {_flags_in_words(differing)} depends on the release (--engine-version)."
         if open_ones:
@@ -232,6 +239,8 @@ def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand],
         launch.engine, given.release, reason=case.run.prediction_fault or "the command asks for nothing"
     )
     corrected, corrections = correct(launch, resolution, lambda asked: _resolve(asked, given))
+    if any(finding.rule == NOT_ACTIVE for finding in found.findings):
+        corrected, corrections = None, ()  # leaving out what is ignored would not bring the speculation that is wanted
     return Check(
         launch=launch,
         given=given,
@@ -371,6 +380,11 @@ def _overridden_defaults(resolution: Resolution) -> list[str]:
 
 def _flags_in_words(names: Iterable[str]) -> str:
     return words.listing([words.flag(name) for name in names])
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split()).rstrip(".")
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def _span(first: Release, last: Release) -> str:

@@ -72,7 +72,9 @@ def listing(items: list[str], most: int = 6) -> str:
 
 
 def flag(name: str) -> str:
-    """An argument's name as a command-line option: ``--speculative-num-steps``."""
+    """An argument's name as a command-line option (``--speculative-num-steps``); variables (``VLLM_USE_V1``) stay."""
+    if name.isupper():
+        return name
     return "--" + name.replace("_", "-")
 
 

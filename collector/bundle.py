@@ -27,7 +27,7 @@ from collector.formats.base import ReadOptions, RunPart
 from collector.formats.reader import LogReader
 from collector.formats.sniff import describe, is_binary
 from collector.formats.streams import holds_log
-from collector.launch import parse_launch, settings_file, with_settings
+from collector.launch import parse_launch
 from collector.models import open_model, read_training, read_validation
 from collector.models.archive import is_archive
 from collector.models.configs import describes_model
@@ -38,6 +38,7 @@ from collector.models.tensorboard import is_event_file
 from collector.models.training import training_file
 from collector.results import read_results, tool_of
 from collector.sources.file import LARGEST_TEXT, STDIN, blocks, cannot_open, head_of, line_at, text_of, without_packing
+from collector.sources.launches import read_launches
 
 SAMPLED_BYTES: Final = 1 << 20
 LONGEST_SMALL_TEXT: Final = 65_536
@@ -425,7 +426,7 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
     if file.part is Part.LOG:
         _read_log_part(file, options, runs, reading, read)
     elif file.part is Part.LAUNCH:
-        runs.launches[role] = _launch(file)
+        runs.launches[role] = _launch(file, reading)
     elif file.part is Part.DRAFT_CONFIG:
         runs.draft_configs[role] = config = open_model(file.path, file.source)
         unknown = unknown_keys(config)
@@ -452,14 +453,13 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
         )
 
 
-def _launch(file: File) -> LaunchCommand:
-    """A launch command, with the settings file that it names where that lies beside it."""
-    launch = parse_launch(text_of(file.path), file.source)
-    name = settings_file(launch)
-    beside = file.path.parent / name if name else None
-    if beside is None or not beside.is_file():
-        return launch
-    return with_settings(launch, text_of(beside), beside.name)
+def _launch(file: File, reading: Reading) -> LaunchCommand:
+    """The first launch command of a file; that there are more is noted."""
+    found = read_launches(file.path, file.source)
+    if len(found) > 1:
+        place = ", ".join(part for part in (found[0].evidence.place, found[0].label) if part)
+        reading.notes = (*reading.notes, f"{len(found)} launch commands; the first is taken ({place})")
+    return found[0]
 
 
 def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading, read: LogRead) -> None:

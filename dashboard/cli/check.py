@@ -164,10 +164,9 @@ def _device(name: str | None) -> str | None:
 def _model(path: Path | None) -> ModelConfig | None:
     if path is None:
         return None
-    from collector.models.configs import parse_model_config
-    from collector.sources.file import text_of
+    from collector.models import open_model
 
-    return parse_model_config(text_of(path), str(path))
+    return open_model(path)
 
 
 def _given(

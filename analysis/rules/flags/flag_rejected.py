@@ -65,7 +65,7 @@ class FlagRejected(Rule):
             told.append(flag)
             yield self.finding(
                 "The engine will refuse to start",
-                f"{rejection.step.condition[:1].upper()}{rejection.step.condition[1:]}: {rejection.message or rejection.kind}.",
+                f"{rejection.step.condition[:1].upper()}{rejection.step.condition[1:]}: {(rejection.message or rejection.kind).rstrip('. ')}.",
                 values={
                     "flag": flag,
                     "requested": args[flag].requested if flag is not None and args[flag].requested_seen else None,
