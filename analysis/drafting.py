@@ -152,7 +152,32 @@ def _llamacpp(arguments: Arguments) -> Drafting:
     )
 
 
-_READERS = {"sglang": _sglang, "vllm": _vllm, "llamacpp": _llamacpp}
+_TENSORRT_LLM_METHODS = {"eagle": "eagle3", "drafttarget": "draft_model"}
+
+
+def _tensorrt_llm(arguments: Arguments) -> Drafting:
+    """Method and depth by ``speculative_config`` of the options file."""
+    kind = arguments.value("speculative_config.decoding_type")
+    depth = _whole(arguments.value("speculative_config.max_draft_len"))
+    if depth is None:
+        depth = _whole(arguments.value("speculative_config.num_nextn_predict_layers"))
+    if kind is None and depth is None:
+        return Drafting(known=arguments.any_effective or arguments.any_requested)
+    name = str(kind).replace("_", "").lower() if kind is not None else UNKNOWN
+    model = arguments.value("speculative_config.speculative_model") or arguments.value(
+        "speculative_config.speculative_model_dir"
+    )
+    return Drafting(
+        method=_TENSORRT_LLM_METHODS.get(name, name),
+        known=True,
+        depth=depth,
+        width=None if depth is None else depth + 1,
+        topk=1,
+        has_draft_path=model is not None,
+    )
+
+
+_READERS = {"sglang": _sglang, "vllm": _vllm, "llamacpp": _llamacpp, "tensorrt-llm": _tensorrt_llm}
 
 
 def infer_width(lengths: np.ndarray, rates: np.ndarray, widest: int = 65) -> tuple[int, str] | None:
