@@ -97,7 +97,7 @@ def resolve(
     launch = Launch(
         known.name,
         release,
-        {flag: value for flag, value in requested.items() if value is not None},
+        known.spelled({flag: value for flag, value in requested.items() if value is not None}),
         known.defaults(release),
         environment=environment,
         draft=draft,

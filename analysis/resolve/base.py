@@ -275,11 +275,26 @@ class Launch:
         """Whether the draft's ``config.json`` is known."""
         return self._draft is not None
 
+    @property
+    def has_target(self) -> bool:
+        """Whether the target's ``config.json`` is known."""
+        return self._target is not None
+
+    def target_is_a_draft(self) -> None:
+        """The model named as the target turned out to be a draft: its config is the draft's, the target's is unknown."""
+        self._draft, self._target = self._target, None
+
     def announce(self, *values: object, **named: object) -> None:
         """Print the step's line; changes of this step made afterwards carry it. Nothing for a silent step."""
         if self.step.announced is not None:
             self._line = self.step.announced.format(*values, **named)
             self.announced.append(self._line)
+
+    def leave_out(self, *flags: str) -> None:
+        """Drop flags that do not exist in this configuration, such as a draft's settings without a draft."""
+        for flag in flags:
+            self.values.pop(flag, None)
+            self.depends.pop(flag, None)
 
     def ignore(self, flag: str, reason: str) -> None:
         """Note that a flag was asked for in vain."""
@@ -335,6 +350,7 @@ class Engine:
         releases: the releases whose source was read, oldest first.
         defaults: the flags of a release with their defaults.
         check_stage: the stage whose refusals come when every flag is final.
+        spelled: gives what was asked for the names that the steps use, where a command may spell it in several ways.
     """
 
     def __init__(
@@ -345,12 +361,14 @@ class Engine:
         releases: tuple[Release, ...],
         defaults: Callable[[Release], Mapping[str, Value]],
         check_stage: int | None = None,
+        spelled: Callable[[Mapping[str, Value]], Mapping[str, Value]] = dict,
     ) -> None:
         self.name = name
         self.title = title
         self.releases = releases
         self.defaults = defaults
         self.check_stage = check_stage
+        self.spelled = spelled
         self._steps: list[Step] = []
 
     def step(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from analysis.resolve import Resolution, engine_names, find_engine, resolve
+from analysis.resolve import Resolution, engine_names, find_engine, known_releases, resolve
 from analysis.resolve.base import Launch
-from analysis.resolve.sglang.engine import READ
 from analysis.resolve.table import COLUMNS, page, rows
 from collector.domain.drafts import ModelConfig
 from collector.domain.errors import UnknownName
@@ -23,6 +23,7 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
 LATENT = {"kv_lora_rank": 512}
 
 
+@cache
 def cases(engine: str) -> dict[str, dict[str, Any]]:
     return yaml.safe_load((HERE / f"{engine}_steps.yaml").read_text(encoding="utf-8"))
 
@@ -34,23 +35,37 @@ def model(given: str | dict[str, Any] | None, default: dict[str, Any]) -> ModelC
     return ModelConfig("config.json", given or default)
 
 
+TARGETS = {
+    "sglang": LLAMA,
+    "vllm": {**LLAMA, "max_position_embeddings": 131072, "vocab_size": 128256},
+}
+DRAFTS = {
+    "sglang": {"architectures": ["LlamaForCausalLMEagle3"]},
+    "vllm": {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "max_position_embeddings": 2048},
+}
+MODELS = {"sglang": {"model_path": "some/model"}, "vllm": {"model": "some/model"}}
+CASES = [(engine, name) for engine in engine_names() for name in cases(engine)]
+
+
 def outcome(engine: str, case: dict[str, Any]) -> Resolution:
     return resolve(
         engine,
-        {"model_path": "some/model", **case["requested"]},
+        {**MODELS.get(engine, {}), **case["requested"]},
         release=Release.parse(str(case["release"])),
         environment=case.get("environment", {}),
-        target=model(case.get("target"), LLAMA),
-        draft=model(case.get("draft"), {"architectures": ["LlamaForCausalLMEagle3"]}),
+        target=model(case.get("target"), TARGETS.get(engine, LLAMA)),
+        draft=model(case.get("draft"), DRAFTS.get(engine, LLAMA)),
         device=case.get("device", "h100"),
     )
 
 
-@pytest.mark.parametrize("name", list(cases("sglang")))
-def test_step_of_sglang(name: str) -> None:
-    case = cases("sglang")[name]
-    resolution = outcome("sglang", case)
+@pytest.mark.parametrize(("engine", "name"), CASES)
+def test_step(engine: str, name: str) -> None:
+    """The case is named after its step, which is what does it."""
+    case = cases(engine)[name]
+    resolution = outcome(engine, case)
     assert [item.message for item in resolution.rejections] == ([case["refused"]] if "refused" in case else [])
+    assert name.split(maxsplit=1)[0] in doers(resolution) or "depends" in case or "nothing" in case
     for flag, value in case.get("expect", {}).items():
         assert resolution.effective[flag] == value
     for flag in case.get("depends", ()):
@@ -65,13 +80,20 @@ def test_step_of_sglang(name: str) -> None:
     assert set(case.get("remarks", ())) <= {item.flag for item in resolution.remarks}
 
 
+def doers(resolution: Resolution) -> set[str]:
+    """The steps that left a trace in a resolution; one that only leaves things open, or only prints, does not."""
+    items = (*resolution.changes, *resolution.ignored, *resolution.remarks, *resolution.rejections)
+    return {item.step.id for item in items}
+
+
 def traces(launch: Launch) -> int:
     """How much has happened to a launch so far."""
     lists = (launch.changes, launch.announced, launch.ignored, launch.remarks, launch.rejections, launch.depends)
     return sum(map(len, lists))
 
 
-def test_every_step_of_sglang_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", engine_names())
+def test_every_step_is_reached(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reached: set[tuple[str, str, str]] = set()
     run = Launch.run
 
@@ -84,13 +106,13 @@ def test_every_step_of_sglang_is_reached(monkeypatch: pytest.MonkeyPatch) -> Non
                 reached.add((step.id, step.title, str(step.releases)))
 
     monkeypatch.setattr(Launch, "run", watched)
-    for case in cases("sglang").values():
-        outcome("sglang", case)
-    for entry in (*entries("sglang"), *entries("sglang-wide")):
+    for case in cases(engine).values():
+        outcome(engine, case)
+    for entry in (*entries("sglang"), *entries("sglang-wide")) if engine == "sglang" else ():
         predict(entry)
-    engine = find_engine("sglang")
-    assert engine is not None
-    never = [step for step in engine.steps if (step.id, step.title, str(step.releases)) not in reached]
+    known = find_engine(engine)
+    assert known is not None
+    never = [step for step in known.steps if (step.id, step.title, str(step.releases)) not in reached]
     assert [f"{step.id} {step.title} ({step.releases})" for step in never] == []
 
 
@@ -128,6 +150,16 @@ def test_published_rules_are_steps() -> None:
     assert [number for number in range(1, 106) if f"sglang-{number}" not in known and number not in parts] == []
 
 
-def test_releases_read() -> None:
-    assert list(READ) == sorted(READ)
-    assert len(READ) == 30
+@pytest.mark.parametrize(("engine", "rules"), [("vllm", 89)])
+def test_every_published_rule_is_a_step(engine: str, rules: int) -> None:
+    known = {row.id for row in rows(engine)}
+    assert [number for number in range(1, rules + 1) if f"{engine}-{number}" not in known] == []
+    tested = {name.split(maxsplit=1)[0] for name in cases(engine)}
+    assert [number for number in range(1, rules + 1) if f"{engine}-{number}" not in tested] == []
+
+
+@pytest.mark.parametrize(("engine", "count"), [("sglang", 30), ("vllm", 31)])
+def test_releases_read(engine: str, count: int) -> None:
+    read = known_releases(engine)
+    assert list(read) == sorted(read)
+    assert len(read) == count
