@@ -210,6 +210,8 @@ class RunView:
 
         if self.pooled is not None:
             figures |= acceptance_quantities(self.pooled, self.drafting)
+            if self.depth and self.record.events_of("system-efficiency"):  # vLLM's V0 engine prints it
+                figures["system_efficiency"] = Estimate(self.pooled.length / (self.depth + 1))
         figures |= coverage_quantities(self.frame)
         figures |= load_quantities(self.frame)
         figures |= prompt_quantities(self.record.prefills)
