@@ -77,7 +77,7 @@ WINDOW = st.builds(
     unit=TEXT,
     graph=st.none() | st.booleans(),
     prefills=st.integers(0, 2**31 - 1),
-    accepted_at=st.none() | st.lists(st.integers(0, 10**9).map(float) | st.floats(), max_size=8).map(tuple),
+    accepted_at=st.none() | st.lists(st.integers(0, 10**9).map(float) | NUMBER, max_size=8).map(tuple),
     origin=st.sampled_from(Origin),
     **{name: FIGURE for name, hint in get_type_hints(Window).items() if hint == float | None},
 )
