@@ -142,7 +142,7 @@ def _match(command: list[Word], environment: Mapping[str, str], image: str) -> _
 
 
 def _in_container(command: list[Word]) -> bool:
-    return any(word.text in _CONTAINER_TOOLS for word in command[:3])
+    return any(word.text.rpartition("/")[2] in _CONTAINER_TOOLS for word in command[:3])
 
 
 def _entry_point(program: list[Word]) -> list[Word]:

@@ -64,7 +64,17 @@ class Node:
 
     def texts(self) -> list[Word]:
         """The plain values of a list as words, each with its line."""
-        return [Word(item.scalar, item.content_line, 0, 0) for item in self.members() if item.scalar is not None]
+        return [Word(item.script, item.content_line, 0, 0) for item in self.members() if item.scalar is not None]
+
+    @property
+    def script(self) -> str:
+        """A plain value as shell text with the line ends of the file, where YAML joined its lines."""
+        value = self.scalar or ""
+        if self._style != ">" or "'" in value:
+            return value
+        block = self.text[self.raw.start_mark.index : self.raw.end_mark.index].split("\n")[1:]
+        lines = [line.strip() for line in block if line.strip() and not line.lstrip().startswith("#")]
+        return " \\\n".join(lines) if " ".join(lines) == value.strip() else value
 
     @property
     def content_line(self) -> int:

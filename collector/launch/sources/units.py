@@ -10,7 +10,8 @@ from collector.launch.shell import Word, split_words
 from collector.launch.sources.base import LaunchSource, Snippet
 
 _SECTION: Final = re.compile(r"(?m)^\s*\[(?:Unit|Service|Container)\]\s*$")
-_STARTS: Final = ("ExecStart", "ExecStartPre", "ExecStartPost", "Exec")
+_CONTAINER: Final = "Exec"
+_STARTS: Final = ("ExecStart", "ExecStartPre", "ExecStartPost", _CONTAINER)
 # @ - : + ! before the program say how systemd runs it.
 _MARKS: Final = re.compile(r"[@\-:+!]+")
 
@@ -33,7 +34,7 @@ class UnitSource(LaunchSource):
                 environment |= {name: value for name, given, value in pairs if given}
         image = next((setting.value.strip() for setting in settings if setting.name == "Image"), "")
         return [
-            Snippet(_command(setting.words(source)), verbatim=True, environment=environment, image=image)
+            Snippet(_command(setting, source), verbatim=True, environment=environment, image=image)
             for setting in settings
             if setting.name in _STARTS and setting.value.strip()
         ]
@@ -74,8 +75,9 @@ def _settings(text: str) -> Iterator[_Setting]:
         yield _Setting(name.strip(), value.removesuffix("\\"), first + 1)
 
 
-def _command(words: list[Word]) -> list[Word]:
-    """The command without the marks that may stand before its program."""
+def _command(setting: _Setting, source: str) -> list[Word]:
+    """The command; that of a service without the marks that may stand before its program."""
+    words = setting.words(source)
     first = words[0]
-    marks = _MARKS.match(first.text)
+    marks = None if setting.name == _CONTAINER else _MARKS.match(first.text)
     return [first._replace(text=first.text[marks.end() :]), *words[1:]] if marks else words
