@@ -1,4 +1,7 @@
-"""Which layers of the target feed an EAGLE-3-like draft: one module an engine, found by its name."""
+"""Which layers of the target feed an EAGLE-3-like draft, and which of its settings an engine reads.
+
+One module an engine, found by its name.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,21 @@ import importlib
 import pkgutil
 from types import ModuleType
 
-from analysis.capture.base import Capture, default_enters
+from analysis.capture.base import Capture, IgnoredKey, default_enters, trained_outputs
 from collector.domain.drafts import ModelConfig
 from collector.domain.versions import ReleaseRange
 
-__all__ = ["Capture", "captures", "declared_ids", "default_enters", "misplaced_ids"]
+__all__ = [
+    "Capture",
+    "IgnoredKey",
+    "captures",
+    "declared_ids",
+    "default_enters",
+    "expected_states",
+    "ignored_keys",
+    "misplaced_ids",
+    "trained_outputs",
+]
 
 
 def _module(engine: str) -> ModuleType | None:
@@ -37,4 +50,18 @@ def captures(engine: str, target: ModelConfig, draft: ModelConfig, releases: Rel
     """Every reading of the draft's ids that the known releases allow, oldest first; none for an engine not known."""
     module = _module(engine)
     found: tuple[Capture, ...] = module.captures(target, draft, releases) if module else ()
+    return found
+
+
+def expected_states(engine: str, draft: ModelConfig, releases: ReleaseRange) -> frozenset[int]:
+    """How many states the draft's projection is built for on the releases it may be; empty for an engine not known."""
+    module = _module(engine)
+    found: frozenset[int] = module.expected_states(draft, releases) if module else frozenset()
+    return found
+
+
+def ignored_keys(engine: str, draft: ModelConfig, releases: ReleaseRange) -> tuple[IgnoredKey, ...]:
+    """Settings of the draft that change its computation and that some of the releases it may be do not read."""
+    module = _module(engine)
+    found: tuple[IgnoredKey, ...] = module.ignored_keys(draft, releases) if module else ()
     return found

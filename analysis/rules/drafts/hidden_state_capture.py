@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from analysis import words
 from analysis.base import Outcome, Rule
-from analysis.capture import Capture, captures, declared_ids, default_enters, misplaced_ids
+from analysis.capture import (
+    Capture,
+    captures,
+    declared_ids,
+    default_enters,
+    ignored_keys,
+    misplaced_ids,
+    trained_outputs,
+)
 from analysis.case import Case
 from analysis.view import RunView
 from collector.domain.drafts import ModelConfig
 from collector.domain.findings import Confidence, Question, RivalExplanation, Severity
+from collector.domain.layouts import READS_SEVERAL_LAYERS, kind_of
 
 EAGLE3 = "eagle3"
 
 
 def is_eagle3(draft: ModelConfig, method: str | None) -> bool:
     """Whether the draft reads hidden states of several target layers."""
-    return method == EAGLE3 or any("eagle3" in name.lower() for name in draft.architectures)
+    return method == EAGLE3 or kind_of(draft) in READS_SEVERAL_LAYERS
 
 
 class HiddenStateCapture(Rule):
@@ -54,8 +63,16 @@ class HiddenStateCapture(Rule):
         readings = captures(engine, target, draft, speculating.releases)
         possible = [reading for reading in readings if not reading.impossible]
         doubts = _doubts(ids, earlier, default, possible, misplaced_ids(engine, draft))
+        doubts += _further_doubts(speculating, draft)
+        meant = trained_outputs(draft, layers)
+        if meant is not None and possible and all(reading.outputs != meant[0] for reading in possible):
+            doubts.append(f"No reading feeds the layers that {meant[1]} means by these ids.")
         served = " ".join(_sentence(reading) for reading in possible) or "How this release reads the ids is not known."
-        trained = "On which layers it was trained is not stated in these files."
+        trained = (
+            "On which layers it was trained is not stated in these files."
+            if meant is None
+            else f"By the convention of {meant[1]} it was trained on the output of {_listed(meant[0])}."
+        )
         yield self.finding(
             f"The draft names layers {ids}"
             if ids is not None
@@ -65,6 +82,7 @@ class HiddenStateCapture(Rule):
                 "draft_ids": ids,
                 "previous_ids": earlier,
                 "engine_default_ids": default,
+                "trained_outputs": list(meant[0]) if meant is not None else None,
                 "layers": layers,
                 "readings": [
                     {
@@ -99,8 +117,26 @@ class HiddenStateCapture(Rule):
 
 
 def _sentence(reading: Capture) -> str:
-    outputs = [("the embedding" if layer < 0 else f"layer {layer}") for layer in reading.outputs]
-    return f"{str(reading.releases).capitalize()} ({reading.how}): fed by the output of {words.listing(outputs)}."
+    return f"{str(reading.releases).capitalize()} ({reading.how}): fed by the output of {_listed(reading.outputs)}."
+
+
+def _listed(outputs: tuple[int, ...]) -> str:
+    return words.listing(["the embedding" if layer < 0 else f"layer {layer}" for layer in outputs])
+
+
+def _further_doubts(run: RunView, draft: ModelConfig) -> list[str]:
+    """Settings the release does not read, and pipeline stages that capture only on the last rank."""
+    doubts = []
+    ignored = ignored_keys(run.record.engine, draft, run.releases)
+    if ignored:
+        named = words.listing(
+            [f"{key.key} ({f'read since {key.since}' if key.since else 'never read'})" for key in ignored]
+        )
+        doubts.append(f"The draft was trained with {named}; releases that do not read it run the draft without.")
+    stages = run.arguments.value("pp_size")
+    if run.record.engine == "sglang" and isinstance(stages, int) and stages > 1:
+        doubts.append("With pipeline stages only the last one captures, so layers of the others are lost.")
+    return doubts
 
 
 def _convention(possible: list[Capture]) -> str:
@@ -128,7 +164,5 @@ def _doubts(
     if len({reading.outputs for reading in possible}) > 1:
         doubts.append("The release is not known exactly, and the possible ones differ.")
     if ids is None and misplaced is not None:
-        doubts.append(
-            f"The config has ids {misplaced} at its top level, where the engine does not read them for capture."
-        )
+        doubts.append(f"The config has ids {misplaced} in a place where the engine does not read them for capture.")
     return doubts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.capture import captures, declared_ids, default_enters
+from analysis.capture import captures, declared_ids, default_enters, misplaced_ids, trained_outputs
 from analysis.case import Case
 from analysis.rules.drafts.hidden_state_capture import is_eagle3
 from analysis.rules.flags.two_batch_overlap import ACCEPTANCE_LOSS
@@ -51,7 +51,11 @@ class AuxLayersNotDeclared(Rule):
             raise cannot_look("the target's config.json was not given", "--target-config FILE")
         lost = {finding.rule for finding in findings} & ACCEPTANCE_LOSS
         default = list(default_enters(target.layers))
-        outputs = [reading.outputs for reading in captures(engine, target, draft, speculating.releases)]
+        readings = captures(engine, target, draft, speculating.releases)
+        outputs = [reading.outputs for reading in readings if not reading.impossible]
+        meant = trained_outputs(draft, target.layers)
+        elsewhere = misplaced_ids(engine, draft)
+        differs = elsewhere is not None or (meant is not None and bool(outputs) and meant[0] not in outputs)
         fed = f" These are the outputs of layers {', '.join(map(str, outputs[0]))}." if outputs else ""
         earlier = case.earlier_draft
         yield self.finding(
@@ -60,6 +64,10 @@ class AuxLayersNotDeclared(Rule):
             + (
                 "Acceptance is low here, so it may be trained on others."
                 if lost
+                else _trained_elsewhere(meant, elsewhere)
+                if differs
+                else f"They are what {meant[1]} trains on where nothing else is set."
+                if meant is not None and outputs
                 else "Whether this one is cannot be seen from its config."
             ),
             values={
@@ -76,5 +84,11 @@ class AuxLayersNotDeclared(Rule):
             verify=[
                 "Run the validation prompts at temperature 0 with the ids written out, and compare the first position."
             ],
-            severity=Severity.WARNING if lost else Severity.INFO,
+            severity=Severity.WARNING if lost or differs else Severity.INFO,
         )
+
+
+def _trained_elsewhere(meant: tuple[tuple[int, ...], str] | None, elsewhere: list[int] | None) -> str:
+    if elsewhere is not None:
+        return f"The config does name {elsewhere}, in a place where this engine does not look for them."
+    return "" if meant is None else f"{meant[1]} trains on the outputs of layers {', '.join(map(str, meant[0]))}."

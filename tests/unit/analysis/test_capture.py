@@ -112,4 +112,4 @@ def test_vllm_reads_ids_as_the_layer_that_the_state_enters(
 
 
 def test_an_unknown_engine_has_no_readings() -> None:
-    assert captures("llamacpp", LLAMA, draft([1, 2, 3]), ReleaseRange()) == ()
+    assert captures("lmdeploy", LLAMA, draft([1, 2, 3]), ReleaseRange()) == ()
