@@ -10,7 +10,9 @@ Keys of ``given`` (all optional):
         positions gives shares by position (and the length), at the same beside a stated length
     prompts: {new, cached}
     events: [{kind, text, values}]
-    draft, target: config.json; validation: 0.747 or {accuracy, at, measure, temperature}
+    draft, target: config.json; weights: name -> shape, of the draft
+    validation: 0.747 or {accuracy, at, measure, temperature, coverage, vocabulary, reference}
+    results: rows of a benchmark by their fields
     previous, baseline: the same keys again
     reading: {lines, engine_lines, unread, torn_samples}
 """
@@ -21,8 +23,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from collector.domain.arguments import Arguments, LaunchCommand
-from collector.domain.drafts import Measure, ModelConfig, Validation
+from collector.domain.drafts import Measure, ModelConfig, Reference, Tensor, Validation, Vocabulary, Weights
 from collector.domain.evidence import Evidence
+from collector.domain.results import BenchmarkRow
 from collector.domain.runs import Bundle, Event, Reading, RunRecord
 from collector.domain.versions import Release, ReleaseRange
 from collector.domain.windows import Origin, PrefillWindow, Window
@@ -75,11 +78,23 @@ def record(given: Mapping[str, Any], source: str) -> RunRecord:
         prefills=[PrefillWindow(0, 3, START, "", given["prompts"]["new"], given["prompts"]["cached"])]
         if "prompts" in given
         else [],
-        draft_config=ModelConfig("draft_config.json", given["draft"]) if "draft" in given else None,
+        results=[
+            BenchmarkRow(Evidence("bench.csv", number, str(row)), **row)
+            for number, row in enumerate(given.get("results", []), 2)
+        ],
+        draft_config=ModelConfig("draft_config.json", given["draft"], weights=_weights(given.get("weights")))
+        if "draft" in given
+        else None,
         target_config=ModelConfig("target_config.json", given["target"]) if "target" in given else None,
         validation=_validation(given.get("validation")),
         temperature=given.get("temperature"),
     )
+
+
+def _weights(given: Mapping[str, list[int]] | None) -> Weights | None:
+    if given is None:
+        return None
+    return Weights("model.safetensors", {name: Tensor("BF16", tuple(shape)) for name, shape in given.items()})
 
 
 def _arguments(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -107,6 +122,8 @@ def _validation(given: Any) -> Validation | None:
         measure_stated="measure" in given,
         temperature=given.get("temperature"),
         draft_vocabulary_coverage=given.get("coverage"),
+        vocabulary=Vocabulary(given.get("vocabulary", "unknown")),
+        reference=Reference(given.get("reference", "unknown")),
     )
 
 
