@@ -9,7 +9,6 @@ from typing import Final
 from analysis.resolve.base import Launch
 from analysis.resolve.vllm.engine import (
     BATCH_LIMIT,
-    DRAFT,
     DRAFT_RANKS,
     SPECULATIVE,
     TOKENS,
@@ -414,5 +413,5 @@ def no_drafts_on_hardware(launch: Launch) -> None:
             "neuron": "Speculative decoding not yet supported for Neuron backend.",
         }
     device = str(launch["device"]).lower()
-    if speculates(launch) and device in words and launch[DRAFT] is not None:
+    if speculates(launch) and device in words:
         launch.reject(words[device], "AssertionError")

@@ -30,22 +30,76 @@ _BLACKWELL: Final = 10
 @step(
     "vllm-61",
     "Eager mode captures nothing",
-    when="enforce_eager, or no GPU",
+    when="enforce_eager",
     then="no CUDA graphs and no compilation, for target and draft",
     says="Cudagraph is disabled under eager mode",
-    releases="0.10.1-",
+    releases="0.10.1-0.11.2",
+    source=WHOLE,
+    stage=Stage.GRAPHS,
+    sets=(GRAPH_MODE, GRAPH_SIZE, _SIZES),
+)
+@step(
+    "vllm-61",
+    "Eager mode captures nothing",
+    when="enforce_eager",
+    then="no CUDA graphs and no compilation, for target and draft",
+    says="Enforce eager set, overriding optimization level to -O0",
+    releases="0.12-0.16.0",
+    source=WHOLE,
+    stage=Stage.GRAPHS,
+    sets=(GRAPH_MODE, GRAPH_SIZE, _SIZES),
+)
+@step(
+    "vllm-61",
+    "Eager mode captures nothing",
+    when="enforce_eager",
+    then="no CUDA graphs and no compilation, for target and draft",
+    says="Enforce eager set, disabling torch.compile and CUDAGraphs. This is equivalent to setting -cc.mode=none "
+    "-cc.cudagraph_mode=none",
+    releases="0.17-0.30.0",
+    source=WHOLE,
+    stage=Stage.GRAPHS,
+    sets=(GRAPH_MODE, GRAPH_SIZE, _SIZES),
+)
+@step(
+    "vllm-61",
+    "Eager mode captures nothing",
+    when="enforce_eager",
+    then="no CUDA graphs and no compilation, for target and draft",
+    says="Enforce eager set, disabling torch.compile, CUDAGraphs, and JIT kernel warmup. This is equivalent to setting "
+    "-cc.mode=none -cc.cudagraph_mode=none and --kernel_config.enable_jit_warmup=False",
+    releases="0.31.0-",
     source=WHOLE,
     stage=Stage.GRAPHS,
     sets=(GRAPH_MODE, GRAPH_SIZE, _SIZES),
 )
 def eager(launch: Launch) -> None:
     """Every kernel is launched by itself."""
-    if not launch["enforce_eager"] and not on_cpu(launch):
-        return
-    if launch["enforce_eager"] and not on_cpu(launch):
-        launch.announce()
+    if launch["enforce_eager"]:
+        if launch.since("0.12") or not on_cpu(launch):
+            launch.announce()
+        _capture_nothing(launch)
+
+
+@step(
+    "vllm-111",
+    "No graphs on a CPU",
+    when="no GPU",
+    then="no CUDA graphs",
+    releases="0.10.1-",
+    source="vllm/platforms/cpu.py",
+    stage=Stage.GRAPHS,
+    sets=(GRAPH_MODE, GRAPH_SIZE, _SIZES),
+)
+def no_graphs_on_cpu(launch: Launch) -> None:
+    """There is nothing to capture."""
+    if on_cpu(launch):
+        _capture_nothing(launch)
+
+
+def _capture_nothing(launch: Launch) -> None:
     launch[GRAPH_MODE] = "NONE"
-    if launch.has(GRAPH_SIZE) and launch["enforce_eager"]:
+    if launch.has(GRAPH_SIZE):
         launch[GRAPH_SIZE] = 0
         launch[_SIZES] = []
 

@@ -136,9 +136,6 @@ def one_name_for_modules(launch: Launch) -> None:
         launch[METHOD] = "mtp"
 
 
-_NAMED_AFTER_THEMSELVES: Final = ("ngram", "ngram_gpu", "suffix", "extract_hidden_states")
-
-
 @step(
     "vllm-38",
     "The target's checkpoint drafts",
@@ -183,27 +180,23 @@ def _lacks_draft(launch: Launch) -> bool:
 
 @step(
     "vllm-95",
-    "Methods without a draft",
-    when="no draft is named, and the method needs none: ngram, ngram_gpu, suffix",
-    then="model becomes the method's name; refused for every other method",
+    "Nothing to draft with",
+    when="no draft is named, and the method needs one",
+    then="refused",
     source=SPECULATIVE,
     stage=Stage.GIVEN,
-    sets=(DRAFT,),
 )
-def no_draft_needed(launch: Launch) -> None:
-    """Every other method needs weights from somewhere."""
-    if not _lacks_draft(launch):
+def nothing_to_draft_with(launch: Launch) -> None:
+    """N-grams and suffixes need no weights; every other method does."""
+    if not _lacks_draft(launch) or launch[METHOD] in ("ngram", "ngram_gpu", "suffix", "extract_hidden_states"):
         return
-    if launch[METHOD] in _NAMED_AFTER_THEMSELVES:
-        launch[DRAFT] = launch[METHOD]
-    elif launch[METHOD] == "custom_class":
+    if launch[METHOD] == "custom_class":
         launch.reject(
             "method='custom_class' requires 'model' to contain the custom proposer module path "
             "(e.g., 'my_module.MyProposer')."
         )
-    else:
-        but = "but " if launch.since("0.11.0") else ""
-        launch.reject(f"num_speculative_tokens was provided {but}without speculative model.")
+    but = "but " if launch.since("0.11.0") else ""
+    launch.reject(f"num_speculative_tokens was provided {but}without speculative model.")
 
 
 @step(

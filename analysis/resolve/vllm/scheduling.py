@@ -295,6 +295,22 @@ def ahead_by_default(launch: Launch) -> None:
     launch[ASYNC] = True
 
 
+@step(
+    "vllm-110",
+    "No scheduling ahead on a CPU",
+    when="no GPU",
+    then="async_scheduling is turned off, also where it was asked for",
+    releases="0.14-",
+    source="vllm/platforms/cpu.py",
+    stage=Stage.CACHE,
+    sets=(ASYNC,),
+)
+def not_ahead_on_cpu(launch: Launch) -> None:
+    """There is no second device to keep busy."""
+    if on_cpu(launch):
+        launch[ASYNC] = False
+
+
 def draft_slots(launch: Launch) -> int:
     """Slots of a batch that each request's draft takes beyond its own."""
     tokens = launch[TOKENS]

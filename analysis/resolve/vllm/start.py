@@ -156,6 +156,24 @@ def _set_so_far(launch: Launch) -> bool:
 
 
 @step(
+    "vllm-112",
+    "Name served",
+    when="always",
+    then="served_model_name becomes the first one given, or the model's",
+    source="vllm/config/model.py (vllm/config.py before 0.11)",
+    stage=Stage.CONFIGURED,
+    sets=("served_model_name",),
+)
+def name_served(launch: Launch) -> None:
+    """Further names are aliases."""
+    given = launch["served_model_name"]
+    if isinstance(given, list) and given:
+        launch["served_model_name"] = given[0]
+    elif given is None and launch["model"] is not None:
+        launch["served_model_name"] = launch["model"]
+
+
+@step(
     "vllm-17",
     "Batch limit in vain",
     when="disable_by_batch_size, and the V1 engine runs",
