@@ -30,7 +30,14 @@ class Contradiction:
 
 def contradictions(run: RunView) -> list[Contradiction]:
     """All contradictions of a speculating run; none where the figures allow no comparison."""
-    return [found for found in (_rate(run), _positions(run), _clock(run)) if found is not None]
+    return [found for found in (_rate(run), _positions(run), _bonus(run), _clock(run)) if found is not None]
+
+
+def _counted(run: RunView) -> bool:
+    """Whether the engine prints counts, not rates that follow from a length."""
+    from analysis.frame import COUNTED_BY_ENGINE
+
+    return run.record.engine in COUNTED_BY_ENGINE
 
 
 def _rate(run: RunView) -> Contradiction | None:
@@ -38,8 +45,8 @@ def _rate(run: RunView) -> Contradiction | None:
     printed = run.printed
     if printed is None or printed.definition is not None or not run.depth or not run.width:
         return None
-    if run.arguments.value("speculative_adaptive"):
-        return None
+    if run.arguments.value("speculative_adaptive") or _counted(run):
+        return None  # counted drafts may be shorter than the depth
     frame = run.frame
     inferred = infer_width(frame["printed_length"].to_numpy(dtype=float), frame["printed_rate"].to_numpy(dtype=float))
     fits = f" They fit a verify width of {inferred[0]}." if inferred is not None else ""
@@ -72,9 +79,28 @@ def _positions(run: RunView) -> Contradiction | None:
     )
 
 
+def _bonus(run: RunView) -> Contradiction | None:
+    """A printed length without the target's own token, in lines of releases that count it."""
+    events = run.record.events_of("bonus-missing")
+    pooled = run.pooled
+    if not events or pooled is None:
+        return None
+    shown = events[0].values["printed"]
+    printed = float(shown) if isinstance(shown, (int, float)) else 0.0
+    return Contradiction(
+        f"Printed length {words.length(printed)} is one less than the counts beside it say",
+        "It leaves out the target's own token, which releases with lines of this form count.",
+        {"metric": "mean acceptance length", "printed": printed, "acceptance_length": pooled.length},
+        fix="Prefer the counts, and check the engine's release.",
+    )
+
+
 def _clock(run: RunView) -> Contradiction | None:
-    """Printed length against throughput x time; a corrected known fault of a release is no contradiction."""
-    if run.arguments.value("enable_beta_spec"):
+    """Printed length against throughput x time; a corrected known fault of a release is no contradiction.
+
+    Engines that print counts also decode without drafts, so their clocks say something else.
+    """
+    if run.arguments.value("enable_beta_spec") or _counted(run):
         return None
     from analysis.clock import clock_check
 

@@ -1,13 +1,14 @@
 """What a cause is, and how its evidence is weighed.
 
-Weights are log-odds. A cause begins with its frequency among public reports (:data:`REPORTS`),
-and every reason adds or takes away: 0.5 is a hint, 1 a clear sign, 2 strong, 3 nearly decides.
-The sum ranks; it is not a probability that was measured, and no cause is called established
-unless one reason suffices by itself.
+Weights are log-odds. A cause begins with its frequency among public reports, and every reason
+adds or takes away: :data:`HINT`, :data:`CLEAR`, :data:`STRONG` or :data:`DECISIVE`. The sum
+ranks; it is not a probability that was measured, and no cause is called certain unless one
+reason suffices by itself.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,8 @@ HINT: Final = 0.5
 CLEAR: Final = 1.0
 STRONG: Final = 2.0
 DECISIVE: Final = 3.0
+SUFFICIENT: Final = 5.0
+"""Weight of a reason that establishes or rules out a cause by itself."""
 
 
 class Kind(StrEnum):
@@ -42,37 +45,76 @@ class Kind(StrEnum):
 class Reason:
     """Something that speaks for (positive) or against (negative) a cause.
 
-    ``sufficient`` marks evidence that establishes the cause by itself, ``refutes`` evidence that rules it out.
+    ``rule`` is the rule whose finding says it, "" where a figure or flag does. ``sufficient``
+    marks evidence that establishes the cause by itself, ``refuting`` evidence that rules it out.
     """
 
     text: str
     weight: float
+    rule: str = ""
     sufficient: bool = False
-    refutes: bool = False
+    refuting: bool = False
+
+
+def favours(weight: float, text: str, rule: str = "") -> Reason:
+    """Evidence for the cause."""
+    return Reason(text, weight, rule)
+
+
+def opposes(weight: float, text: str, rule: str = "") -> Reason:
+    """Evidence against it."""
+    return Reason(text, -weight, rule)
+
+
+def establishes(text: str, rule: str = "") -> Reason:
+    """Evidence that suffices by itself."""
+    return Reason(text, SUFFICIENT, rule, sufficient=True)
+
+
+def refutes(text: str, rule: str = "") -> Reason:
+    """Evidence that rules the cause out."""
+    return Reason(text, -SUFFICIENT, rule, refuting=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The one command or change that separates this cause best, and what each outcome would mean."""
+    """The test that separates a cause best from its rivals: what to do, its commands, what each outcome would mean."""
 
-    command: str
+    what: str
+    commands: tuple[str, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Cause(ABC):
-    """A hypothesis about what is wrong.
+    """A hypothesis about what is wrong. The docstring's first line is its title.
 
     Class attributes:
-        id: stable name. title: the hypothesis in a short sentence.
-        reports: how many of the public reports it explains; gives the prior.
+        id: stable name.
+        reports: the public threads that name or suspect it; their number gives the prior.
         explains: symptoms it could explain; without one of them it is not offered.
+        changes: what, changed since a better run, points at it: flags and words of a difference, with their weight.
     """
 
     id: ClassVar[str]
-    title: ClassVar[str]
     kind: ClassVar[Kind]
-    reports: ClassVar[int]
+    reports: ClassVar[tuple[str, ...]] = ()
     explains: ClassVar[frozenset[Symptom]]
+    changes: ClassVar[tuple[tuple[str, float], ...]] = ()
+
+    @property
+    def title(self) -> str:
+        """The hypothesis in a short sentence."""
+        return self.description.splitlines()[0].removesuffix(".")
+
+    @property
+    def description(self) -> str:
+        """The title, and how the cause comes about and shows."""
+        return inspect.getdoc(type(self)) or ""
+
+    def applies(self, facts: Facts) -> bool:
+        """Whether it can arise in a deployment of this kind at all; where not, it is not even ruled out."""
+        del facts
+        return True
 
     @abstractmethod
     def weigh(self, facts: Facts) -> Iterator[Reason]:
@@ -82,15 +124,24 @@ class Cause(ABC):
     def experiment(self, facts: Facts) -> Experiment:
         """The cheapest test that separates it from its rivals."""
 
+    def reasons(self, facts: Facts) -> Iterator[Reason]:
+        """All reasons: its own, and what changed since a better run."""
+        yield from self.weigh(facts)
+        yield from self._changed(facts)
+
+    def _changed(self, facts: Facts) -> Iterator[Reason]:
+        """A better run of the same deployment incriminates what differs from it, and clears what does not."""
+        if not facts.earlier_was_better:
+            return
+        for name, weight in self.changes:
+            for difference in facts.changed(name):
+                yield favours(weight, f"the better run differs in {difference}", "ACC003")
+                return
+        if facts.differences and self.explains & {Symptom.REGRESSED}:
+            yield opposes(CLEAR, "what differs from the better run is something else", "ACC003")
+
     @classmethod
     def prior(cls) -> float:
-        """Log-odds of the frequency among the reports."""
-        return math.log(cls.reports / (REPORTS - cls.reports))
-
-
-def when(
-    condition: object, text: str, weight: float, *, sufficient: bool = False, refutes: bool = False
-) -> Iterator[Reason]:
-    """One reason where the condition holds, none otherwise."""
-    if condition:
-        yield Reason(text, weight, sufficient, refutes)
+        """Log-odds of its frequency among the reports; one is added, so that what nobody reported can be weighed too."""
+        seen = len(cls.reports)
+        return math.log((seen + 1) / (REPORTS - seen))

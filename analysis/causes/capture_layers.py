@@ -1,76 +1,102 @@
-"""Wiring: the draft is fed other layers than it was trained on."""
+"""Wiring: the wrong layers of the target feed the draft."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import CLEAR, DECISIVE, HINT, STRONG, Cause, Experiment, Kind, Reason, when
+from analysis import words
+from analysis.capture import captures
+from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
+from analysis.causes.commands import compare, relaunch, replay
 from analysis.causes.facts import LOW_ACCEPTANCE, Facts
+from collector.domain.versions import ReleaseRange
 
 
 class CaptureLayersWrong(Cause):
-    """The draft is fed other layers than it was trained on."""
+    """The draft is fed other layers than it was trained on.
 
-    id, title = "capture-layers-wrong", "The draft is fed other layers than it was trained on"
+    An id names the output of a layer on one engine and the layer that a state enters on another,
+    and releases shift it differently, so a draft that works on one server may be fed neighbours
+    of its layers on the next. Off by one costs little to much; layers that were guessed leave
+    next to nothing. Shows from the first window and from the first position.
+    """
+
+    id = "capture-layers-wrong"
     kind = Kind.WIRING
-    reports = 5
-    explains = frozenset(LOW_ACCEPTANCE)
+    reports = (
+        "public account of Kimi-K2.5 with an EAGLE-3 draft",
+        "vllm-project/vllm#50170",
+        "sgl-project/sglang#25454",
+        "vllm-project/vllm#43671",
+        "vllm-project/vllm#42764",
+    )
+    explains = LOW_ACCEPTANCE
+    changes = (
+        ("draft config eagle_config", STRONG),
+        ("draft config eagle_aux_hidden_state_layer_ids", STRONG),
+        ("release", HINT),
+    )
+
+    def applies(self, facts: Facts) -> bool:
+        """Drafts that read layers by their ids."""
+        return facts.reads_layers_by_id or facts.method == "unknown"
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        yield from when(
-            not facts.reads_hidden_states or facts.method not in ("eagle3", "dflash", "dspark"),
-            f"method {facts.method} names no layers",
-            -DECISIVE,
-            refutes=not facts.reads_hidden_states,
-        )
+        """What the configs say about the ids, and whether the first position fails."""
+        yield from self._ids(facts)
+        if facts.fired("DRF002"):
+            yield favours(STRONG if facts.lost else CLEAR, "the draft names no layers, so the engine guesses", "DRF002")
+        elif facts.lost:
+            yield favours(CLEAR, "as little is accepted as with wrong layers in public reports")
+        if facts.first_position_fails:
+            yield favours(HINT, "already the first draft is accepted too rarely", "ACC005")
+        if facts.later_positions_fail:
+            yield opposes(STRONG, "the first draft is good, so the target's states arrive", "ACC005")
+        if facts.works_in_part:
+            yield opposes(STRONG, "it works in part of the traffic or of the units")
+
+    def _ids(self, facts: Facts) -> Iterator[Reason]:
         capture = facts.finding("DRF001")
-        undeclared = facts.finding("DRF002")
-        changed = capture is not None and capture.values["previous_ids"] not in (None, capture.values["draft_ids"])
-        yield from when(changed, "two configs of one draft name different layers (DRF001)", STRONG)
-        readings = (
-            {str(item["outputs"]) for item in capture.values["readings"] if not item["impossible"]}
-            if capture
-            else set()
-        )
-        yield from when(len(readings) > 1, "the releases this may be shift the ids differently (DRF001)", CLEAR)
-        ids = (capture.values["draft_ids"] if capture else None) or []
-        yield from when(any(i < 0 for i in ids), "an id of -1 is honoured only where the release adds one", CLEAR)
-        yield from when(
-            undeclared is not None,
-            "the draft names no layers; the engine guesses (DRF002)",
-            STRONG if facts.near_zero else CLEAR,
-        )
-        yield from when(
-            facts.near_zero, "practically nothing is accepted, as with wrong layers in public reports", HINT
-        )
-        retained = facts.retained
-        yield from when(
-            retained is not None and retained < 0.5 and not facts.near_zero,
-            "half or more of the promised drafts are lost",
-            HINT,
-        )
-        yield from when(
-            (facts.cliff_position or 0) > 1,
-            "the first position is good, so the target's states arrive (ACC005)",
-            -STRONG,
-        )
-        yield from when(facts.fired("ACC006"), "short contexts are fine (ACC006)", -STRONG)
-        yield from when(facts.fired("ACC007") and not facts.low_acceptance, "only one unit is affected", -STRONG)
-        yield from when(
-            facts.earlier_was_better and not changed and not facts.differs("release"),
-            "the same config was better before",
-            -CLEAR,
-        )
+        if capture is None:
+            return
+        ids, earlier = capture.values["draft_ids"], capture.values["previous_ids"]
+        possible = [item for item in capture.values["readings"] if not item["impossible"]]
+        if earlier is not None and earlier != ids:
+            yield favours(STRONG, f"two configs of one draft name different layers, {earlier} and {ids}", "DRF001")
+        if len({tuple(item["outputs"]) for item in possible}) > 1:
+            how = words.listing([f"{item['releases']} takes {item['how']}" for item in possible])
+            yield favours(CLEAR, f"the release is not known, and {how}", "DRF001")
+        if any(i < 0 for i in ids or []):
+            yield favours(CLEAR, _negative_id(ids, facts), "DRF001")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
-        del facts
+        """Both sets of ids, or ids written out."""
+        capture = facts.finding("DRF001")
+        known = [capture.values[key] for key in ("draft_ids", "previous_ids", "engine_default_ids")] if capture else []
+        sets = list(dict.fromkeys(str(ids) for ids in known if ids is not None))
+        each = (
+            f"each of the layer ids {words.listing(sets)}"
+            if len(sets) > 1
+            else "the layer ids of its training settings"
+        )
         return Experiment(
-            "Run the validation prompts at temperature 0 once with each set of layer ids, then: draftscope compare RUN_A RUN_B",
+            f"Replay the validation prompts at temperature 0 with {each} in the draft's config.json",
+            (relaunch(facts), replay(facts), compare(facts, "REPLAY_LOG")),
             {
-                "one set matches training": "these are the layers; write them into the draft's config.json",
-                "both stay low": "the layers are not the (only) fault; look at states lost on the path and at the checkpoint",
-                "both match training": "the wiring is right and the traffic differs from the validation data",
+                "one set matches training": "these are the layers; keep them",
+                "all stay low": "the layers are not the only fault: states lost on the path, or the checkpoint",
+                "all match training": "the wiring is right, and the traffic differs from the validation data",
             },
         )
+
+
+def _negative_id(ids: list[int], facts: Facts) -> str:
+    """What -1 comes to by release: the embedding where one is added to each id, nothing elsewhere."""
+    parts = [f"-1 means the embedding only where the release adds one to each id (here: {facts.run.releases})"]
+    if facts.draft_config is None or facts.target_config is None:
+        return parts[0]
+    for item in captures(facts.engine, facts.target_config, facts.draft_config, ReleaseRange()):
+        fed = words.listing(["the embedding" if layer < 0 else f"layer {layer}" for layer in item.outputs])
+        outcome = "cannot run with it" if item.impossible else f"feeds the output of {fed}"
+        parts.append(f"{item.releases}: {item.how}, so {ids} {outcome}")
+    return "; ".join(parts)

@@ -1,39 +1,57 @@
-"""Settings: the depth, or what ends a draft early, does not fit."""
+"""Settings: depth or probability floor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import CLEAR, STRONG, Cause, Experiment, Kind, Reason, when
+from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
+from analysis.causes.commands import at_depth, compare
 from analysis.causes.facts import Facts, Symptom
+
+VERY_DEEP = 16
+"""Drafts a step from which the depth itself makes a step dear. Count."""
+FLOORS = ("spec_draft_p_min", "draft_p_min")
 
 
 class DraftLengthPolicy(Cause):
-    """Depth or probability floor do not fit the draft."""
+    """Depth or probability floor do not fit the draft.
 
-    id, title = "draft-length-policy", "Depth or probability floor do not fit the draft"
+    Without a floor a draft goes on when it no longer knows; with a high one it hardly starts.
+    One build's changed default (0.75 to 0) turned 94% accepted into 7%, with the same draft.
+    """
+
+    id = "draft-length-policy"
     kind = Kind.SETTINGS
-    reports = 3
+    reports = ("ggml-org/llama.cpp#25908", "ggml-org/llama.cpp#18039", "ggml-org/llama.cpp#12968")
     explains = frozenset({Symptom.WASTE, Symptom.RARE, Symptom.SLOW})
 
+    def applies(self, facts: Facts) -> bool:
+        """Where something is drafted in vain, or hardly anything is drafted."""
+        return facts.fired("PAY003", "ACC008")
+
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        yield from when(
-            facts.fired("PAY003"),
-            "a shorter draft would be faster, or far more is drafted than accepted (PAY003)",
-            STRONG,
-        )
-        yield from when(facts.fired("ACC008"), "drafts are rarely made (ACC008)", STRONG)
-        floor = facts.flag("draft_p_min") if facts.flag("draft_p_min") is not None else facts.flag("spec_draft_p_min")
-        yield from when(floor == 0 and facts.fired("PAY003"), "no probability floor ends a draft early", CLEAR)
-        yield from when(not facts.fired("PAY003", "ACC008"), "the depth is not what loses", -STRONG)
-        yield from when(facts.near_zero, "no depth helps where nothing is accepted", -STRONG)
+        """What is drafted against what is accepted."""
+        wasteful = facts.finding("PAY003")
+        if wasteful is not None and facts.run.drafting.chain:
+            yield favours(STRONG, wasteful.title, wasteful.rule)
+        rare = facts.finding("ACC008")
+        if rare is not None:
+            yield favours(STRONG, rare.title, rare.rule)
+        floor = next((value for name in FLOORS if (value := facts.flag(name)) is not None), None)
+        if floor == 0 and wasteful is not None:
+            yield favours(CLEAR, "no probability floor ends a draft early")
+        elif rare is not None and isinstance(floor, float) and floor > 0:
+            yield favours(CLEAR, f"a probability floor of {floor:g} keeps all but sure drafts away")
+        best = facts.case.best_depth
+        if best is not None and best.depth == 0 and (facts.run.depth or 0) < VERY_DEEP:
+            yield opposes(HINT, "at this step cost no depth pays", "PAY002")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
+        """A smaller depth, or another floor."""
         best = facts.case.best_depth
-        target = f"depth {best.depth}" if best is not None and best.depth else "half the depth"
+        depth = best.depth if best is not None and best.depth else max(1, (facts.run.depth or 2) // 2)
         return Experiment(
-            f"Run once with {target} at the same load, then: draftscope compare DEEP SHALLOW",
-            {"throughput rises": "keep the smaller depth", "no difference": "depth is not the reason"},
+            f"Run once at depth {depth} at the same load",
+            (at_depth(facts, depth), compare(facts, f"DEPTH_{depth}_LOG")),
+            {"throughput rises": "keep this depth", "no difference": "the depth is not the reason"},
         )

@@ -4,35 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import CLEAR, DECISIVE, STRONG, Cause, Experiment, Kind, Reason, when
+from analysis.causes.base import CLEAR, DECISIVE, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
+from analysis.causes.commands import at_depth, compare
 from analysis.causes.facts import LOW_ACCEPTANCE, Facts
 
 
 class FeedbackBroken(Cause):
-    """The draft's steps after the first are fed the wrong state."""
+    """The draft's steps after the first are fed the wrong state or position.
 
-    id, title = "feedback-broken", "The draft's steps after the first are fed the wrong state"
+    The first draft comes from the target's states; later ones from the draft's own. A wrong norm
+    in the loop, wrong position ids or a mask that hides the new tokens leave a good first
+    position and a collapse after it. A draft never trained for depth looks alike.
+    """
+
+    id = "feedback-broken"
     kind = Kind.WIRING
-    reports = 2
-    explains = frozenset(LOW_ACCEPTANCE)
+    reports = ("vllm-project/vllm#33330",)
+    explains = LOW_ACCEPTANCE
+
+    def applies(self, facts: Facts) -> bool:
+        """Drafts that draft from their own output."""
+        return not facts.copies and (facts.run.depth or 2) > 1
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        cliff = facts.finding("ACC005")
-        later = cliff is not None and cliff.values["position"] > 1
-        yield from when(later, "acceptance breaks off after a good position (ACC005)", DECISIVE)
-        yield from when(cliff is not None and not later, "the first position already fails (ACC005)", -STRONG)
-        yield from when(facts.prefix and cliff is None, "positions fall gently", -STRONG)
-        yield from when(facts.near_zero, "not even first drafts are accepted", -CLEAR)
-        yield from when(facts.ngram, "n-gram drafts feed nothing back", -DECISIVE, refutes=True)
+        """The shape over positions."""
+        if facts.later_positions_fail:
+            yield favours(
+                DECISIVE, f"acceptance breaks off at position {facts.cliff_position}, after a good one", "ACC005"
+            )
+        elif facts.first_position_fails:
+            yield opposes(STRONG, "the first position already fails", "ACC005")
+        elif facts.counted_positions:
+            yield opposes(STRONG, "acceptance falls gently over the positions")
+        if facts.lost:
+            yield opposes(CLEAR, "not even first drafts are accepted")
+        if facts.later_positions_fail and facts.fired("ACC006", "DRF005"):
+            yield opposes(CLEAR, "contexts beyond the draft's window end long drafts as well")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
-        depth = facts.run.depth
+        """Depth 1."""
+        depth = (facts.cliff_position or 2) - 1
         return Experiment(
-            "Run once with depth 1 and compare the first position with that of the deeper run",
+            f"Run once at depth {depth} with the same prompts and compare the first positions",
+            (at_depth(facts, depth), compare(facts, "SHALLOW_LOG")),
             {
-                "length at depth 1 is as validation says": f"the later steps are wrong; keep depth 1 instead of {depth} until repaired",
-                "also low": "the first position fails as well: look at what the target hands over",
+                "they stay as they are": "the steps after them are wrong; keep this depth until that is repaired",
+                "they rise": "the deeper steps disturb the first ones as well",
             },
         )

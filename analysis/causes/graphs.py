@@ -1,42 +1,56 @@
-"""Cost: verification or draft run without captured graphs."""
+"""Cost: steps run without captured graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import CLEAR, DECISIVE, HINT, STRONG, Cause, Experiment, Kind, Reason, when
-from analysis.causes.facts import Facts, Symptom
+from analysis.causes.base import CLEAR, DECISIVE, STRONG, Cause, Experiment, Kind, Reason, favours, opposes, refutes
+from analysis.causes.commands import compare, relaunch
+from analysis.causes.common import step_cost
+from analysis.causes.facts import EXPENSIVE, Facts
+
+OFF_SWITCHES = ("disable_cuda_graph", "enforce_eager")
 
 
 class GraphsOff(Cause):
-    """Verification or draft run without captured graphs."""
+    """Verification or draft run without captured graphs.
 
-    id, title = "graphs-off", "Verification or draft run without captured graphs"
+    Graphs are captured up to a batch size, for the verify width, and for target and draft apart.
+    Above it, or on a backend that cannot, every kernel is launched one by one, and a draft of
+    many small kernels feels that most.
+    """
+
+    id = "graphs-off"
     kind = Kind.COST
-    reports = 4
-    explains = frozenset({Symptom.COST, Symptom.SLOW})
+    reports = ("sgl-project/sglang#5274", "SafeAILab/EAGLE#298", "vllm-project/vllm#35387", "NVIDIA/TensorRT-LLM#7363")
+    explains = EXPENSIVE
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        yield from when(facts.fired("PAY007"), "windows decoded without a graph (PAY007)", DECISIVE)
-        yield from when(
-            facts.flag("disable_cuda_graph") is True or facts.flag("enforce_eager") is True,
-            "graphs are switched off by a flag",
-            STRONG,
-        )
-        graph = facts.run.frame["graph"].dropna()
-        yield from when(
-            not graph.empty and bool(graph.all()),
-            "every window decoded from a graph, as far as the target goes",
-            -CLEAR,
-        )
-        yield from when(facts.run.on_cpu, "a CPU has no graphs", -DECISIVE, refutes=True)
-        yield from when(Symptom.COST in facts.symptoms, "the step is dear", HINT)
+        """What the windows and flags say about graphs."""
+        yield from step_cost(facts)
+        if facts.run.on_cpu:
+            yield refutes("a CPU has no graphs")
+        if facts.fired("PAY007"):
+            yield favours(DECISIVE, "windows decoded without a graph", "PAY007")
+        switched = [name for name in OFF_SWITCHES if facts.flag(name) is True]
+        if switched:
+            yield favours(STRONG, f"{switched[0]} is on")
+        captured, running = facts.flag("cuda_graph_max_bs"), facts.running
+        if isinstance(captured, int) and running is not None and running > captured:
+            yield favours(STRONG, f"graphs are captured up to {captured} requests, and {running:.0f} run")
+        graph = facts.run.frame["graph"].dropna() if facts.run.record.windows else None
+        if graph is not None and not graph.empty and bool(graph.all()):
+            yield opposes(CLEAR, "every window decoded from a graph, as far as the target goes")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
-        del facts
+        """Capture larger batches."""
+        running = max(8, round(2 * (facts.running or 4)))
+        option = f"--cuda-graph-max-bs {running}" if facts.engine == "sglang" else "--max-cudagraph-capture-size 2048"
         return Experiment(
-            "Look for capture lines of draft and verification at the start of the log; raise the captured batch sizes and compare",
+            "Look for capture lines of draft and verification at the start of the log, and capture larger batches once",
+            (
+                relaunch(facts, option, without=("--disable-cuda-graph", "--enforce-eager")),
+                compare(facts, "GRAPHS_LOG"),
+            ),
             {"the step gets cheaper": "steps ran without graphs", "no difference": "graphs were there"},
         )

@@ -1,36 +1,45 @@
-"""Traffic: n-gram drafts find nothing to copy."""
+"""Traffic: nothing to copy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import DECISIVE, STRONG, Cause, Experiment, Kind, Reason, when
+from analysis.causes.base import CLEAR, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
 from analysis.causes.facts import LOW_ACCEPTANCE, Facts, Symptom
 
 
 class TextDoesNotRepeat(Cause):
-    """The text does not repeat itself, so n-gram drafts find nothing."""
+    """The text does not repeat itself, so copied drafts find nothing.
 
-    id, title = "text-does-not-repeat", "The text does not repeat itself, so n-gram drafts find nothing"
+    N-gram and suffix methods draft what followed the same words before. Chat gives them little,
+    summaries and code edits much. Long n-grams may never match at all.
+    """
+
+    id = "text-does-not-repeat"
     kind = Kind.TRAFFIC
-    reports = 3
-    explains = frozenset(LOW_ACCEPTANCE | {Symptom.RARE, Symptom.INACTIVE})
+    reports = ("ggml-org/llama.cpp#19493",)
+    explains = LOW_ACCEPTANCE | {Symptom.RARE, Symptom.INACTIVE}
+
+    def applies(self, facts: Facts) -> bool:
+        """Methods that copy."""
+        return facts.copies
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        yield from when(
-            not facts.ngram, f"method {facts.method or 'unknown'} does not copy from the text", -DECISIVE, refutes=True
-        )
-        yield from when(facts.ngram, "n-gram drafts live from repetition", STRONG)
-        yield from when(facts.earlier_was_better, "the same method accepted more before (ACC003)", -STRONG)
+        """What the method lives from."""
+        yield favours(STRONG, "copied drafts live from repetition")
+        if facts.fired("FLG006", "ACC008"):
+            yield favours(CLEAR, "hardly any draft is made at all", "ACC008" if facts.fired("ACC008") else "FLG006")
+        if facts.earlier_was_better:
+            yield opposes(STRONG, "copying accepted more before", "ACC003")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
+        """A text that repeats."""
         del facts
         return Experiment(
-            "Send a prompt that asks to repeat a given text, and look at its acceptance",
+            "Send a prompt that asks to repeat a given text, and judge that log alone",
+            ("draftscope diagnose REPEAT_LOG",),
             {
-                "it is high": "the method works, the traffic does not suit it",
+                "it is high": "the method works, and the traffic does not suit it",
                 "it is low too": "the method itself is broken here",
             },
         )

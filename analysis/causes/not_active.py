@@ -1,36 +1,40 @@
-"""Settings: speculation is not active at all."""
+"""Settings: nothing speculates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import DECISIVE, Cause, Experiment, Kind, Reason, when
+from analysis.causes.base import Cause, Experiment, Kind, Reason, establishes
 from analysis.causes.facts import Facts, Symptom
 
 
 class SpeculationOff(Cause):
-    """Speculation is not active: no method, or switched off."""
+    """Speculation is not active: no method is named, or the engine left it.
 
-    id, title = "speculation-off", "Speculation is not active: no method, or switched off"
+    Flags about drafts without the one that names the method are ignored without a word. A draft
+    that does not fit is dropped at the start, and the server decodes plainly.
+    """
+
+    id = "speculation-off"
     kind = Kind.SETTINGS
-    reports = 2
-    explains = frozenset({Symptom.INACTIVE, Symptom.SLOW})
+    reports = ("ggml-org/llama.cpp#25345", "ggml-org/llama.cpp#19493", "LostRuins/koboldcpp#2325")
+    explains = frozenset({Symptom.INACTIVE})
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
+        """What was asked against what decodes."""
         inactive = facts.finding("FLG006")
-        yield from when(
-            inactive is not None, f"{inactive.why} (FLG006)" if inactive else "", DECISIVE + 1, sufficient=True
-        )
-        yield from when(inactive is None, "drafts are made", -DECISIVE, refutes=True)
+        if inactive is not None:
+            yield establishes(inactive.why, inactive.rule)
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
-        del facts
+        """Name the method."""
+        inactive = facts.finding("FLG006")
+        fix = inactive.fix[0] if inactive is not None else "Name the method."
         return Experiment(
-            "Name the method on the command line and look for acceptance figures in the log",
+            fix,
+            ("draftscope diagnose NEW_LOG",),
             {
-                "figures appear": "this was it",
-                "none appear": "the engine refuses the method without a word; look at its warnings",
+                "acceptance figures appear": "this was it",
+                "none appear": "the engine leaves the method; read its warnings at the start",
             },
         )

@@ -1,59 +1,65 @@
-"""Cost: the target is so fast that a draft cannot pay."""
+"""Cost: the target is too fast for a draft to pay."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from analysis.causes.base import HINT, STRONG, Cause, Experiment, Kind, Reason, when
-from analysis.causes.facts import Facts, Symptom
+from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
+from analysis.causes.commands import at_depth, compare
+from analysis.causes.common import step_cost
+from analysis.causes.facts import EXPENSIVE, Facts
+
+FAST_STEP = 0.006
+SLOW_STEP = 0.010
+"""Times of a plain step below which overheads outweigh, and above which there is time for drafts. Seconds."""
+NARROW = 2048
+"""Width of a target that is small. Tokens' hidden size."""
+SMALL = 2.0
+"""Parameters up to which a target is small. Billions."""
+_BILLIONS = re.compile(r"(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z])")
 
 
 class SmallTarget(Cause):
-    """The target is so fast that drafting cannot pay."""
+    """The target is so fast that drafting cannot pay.
 
-    id, title = "small-target", "The target is so fast that drafting cannot pay"
+    Every step carries overheads of drafting, scheduling and sampling of a few milliseconds. On a
+    target of a billion parameters they outweigh what an accepted draft saves.
+    """
+
+    id = "small-target"
     kind = Kind.COST
-    reports = 3
-    explains = frozenset({Symptom.SLOW, Symptom.COST})
+    reports = ("vllm-project/vllm#39680", "kekzl/imp#1428")
+    explains = EXPENSIVE
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        plain = facts.case.payoff_or_none
-        step = None
-        for view in facts.case.views:
-            if view.role.value == "baseline":
-                step = view.value("step_seconds")
-        yield from when(
-            step is not None and step < 0.006, f"a plain step takes {1000 * step:.1f} ms" if step else "", STRONG
-        )
-        yield from when(
-            step is not None and step > 0.010,
-            f"a plain step takes {1000 * step:.0f} ms, time enough for a draft" if step else "",
-            -STRONG,
-        )
-        target = facts.run.record.target_config
-        hidden = target.number("hidden_size") if target is not None else None
-        yield from when(
-            hidden is not None and hidden <= 2048 and not facts.experts,
-            f"the target is small (width {hidden:.0f})" if hidden else "",
-            STRONG,
-        )
-        name = str(facts.flag("model") or facts.flag("model_path") or facts.flag("model_tag") or "").lower()
-        small = any(
-            f"{size}b" in name.replace("-", " ").replace("_", " ").split("/")[-1].split()
-            for size in ("0.5", "0.6", "0.8", "1", "1.5", "1.7", "2")
-        )
-        yield from when(small, "the target's name says at most 2 B parameters", STRONG)
-        yield from when(
-            plain is not None and plain.length > 1.5 and not facts.low_acceptance,
-            "drafts are accepted, and it is slower all the same",
-            HINT,
-        )
+        """The time of a plain step, and the size of the target."""
+        yield from step_cost(facts)
+        step = facts.baseline.value("step_seconds") if facts.baseline is not None else None
+        if step is not None and step < FAST_STEP:
+            yield favours(CLEAR if facts.experts else STRONG, f"a plain step takes {1000 * step:.1f} ms")
+        elif step is not None and step > SLOW_STEP:
+            yield opposes(STRONG, f"a plain step takes {1000 * step:.0f} ms, time enough for a draft")
+        hidden = facts.target_config.number("hidden_size") if facts.target_config is not None else None
+        sizes = [float(size) for size in _BILLIONS.findall(facts.target_name.split("/")[-1])]
+        if hidden is not None and not facts.experts:
+            narrow = hidden <= NARROW
+            yield (
+                favours(STRONG, f"the target is small (width {hidden:.0f})")
+                if narrow
+                else opposes(CLEAR, "the target is not small")
+            )
+        elif sizes:
+            small = max(sizes) <= SMALL
+            text = f"the target's name says {max(sizes):g} billion parameters"
+            yield favours(STRONG, text) if small else opposes(CLEAR, text)
+        if not facts.low_acceptance and facts.value("acceptance_length") is not None:
+            yield favours(HINT, "drafts are accepted, and it is slower all the same")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
-        del facts
+        """Depth 1."""
         return Experiment(
-            "Compare time per step with and without drafts; try depth 1",
+            "Run once at depth 1 and compare tokens per second with the run without speculation",
+            (at_depth(facts, 1), compare(facts, "DEPTH_1_LOG")),
             {"even depth 1 loses": "turn speculation off for this target", "depth 1 gains": "keep it at 1"},
         )

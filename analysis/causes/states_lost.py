@@ -1,66 +1,60 @@
-"""Wiring: this code path or release drops the hidden states."""
+"""Wiring: the target's hidden states are lost on a code path."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import CLEAR, DECISIVE, HINT, STRONG, Cause, Experiment, Kind, Reason, when
+from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
+from analysis.causes.commands import compare
 from analysis.causes.facts import LOW_ACCEPTANCE, Facts
 
 
 class StatesLostOnPath(Cause):
-    """This release or code path drops the hidden states."""
+    """This release or code path drops the hidden states.
 
-    id, title = "states-lost-on-path", "This release or code path drops the hidden states"
+    The draft is trained and configured well, and the engine hands it nothing, stale states or
+    states of another norm: after a refactor, on the path of multimodal targets, or because two
+    runners differ. A draft that was good on one release and worthless on the next is the sign.
+    """
+
+    id = "states-lost-on-path"
     kind = Kind.WIRING
-    reports = 3
-    explains = frozenset(LOW_ACCEPTANCE)
+    reports = (
+        "sgl-project/SpecForge#310",
+        "sgl-project/sglang#13904",
+        "vllm-project/vllm#14464",
+        "vllm-project/vllm#42764",
+    )
+    explains = LOW_ACCEPTANCE
+    changes = (("release", STRONG),)
+
+    def applies(self, facts: Facts) -> bool:
+        """Drafts that read hidden states."""
+        return facts.reads_hidden_states
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        yield from when(
-            not facts.reads_hidden_states, f"method {facts.method} reads no hidden states", -DECISIVE, refutes=True
-        )
-        yield from when(
-            facts.earlier_was_better and facts.differs("release"),
-            "the same draft was better on another release (ACC003)",
-            STRONG,
-        )
-        yield from when(
-            facts.earlier_was_better and facts.near_zero, "from good to nothing with the same draft", STRONG
-        )
-        multimodal = facts.run.record.target_config
-        vision = multimodal is not None and any(key in multimodal.raw for key in ("vision_config", "audio_config"))
-        named = str(facts.flag("model_path") or facts.flag("model") or "").lower()
-        yield from when(
-            vision or "-vl" in named,
-            "multimodal targets have a path of their own, which lost the states before (SGLang 0.5.5)",
-            CLEAR,
-        )
-        yield from when(facts.near_zero, "practically nothing is accepted", HINT)
-        overlap = facts.finding("FLG003")
-        yield from when(
-            overlap is not None and overlap.severity.word != "info",
-            "two-batch overlap is on, and its path skips the capture (FLG003)",
-            STRONG,
-        )
-        yield from when(
-            facts.flag("enable_two_batch_overlap") is False,
-            "two-batch overlap is off, so its path is not the one",
-            -HINT,
-        )
-        yield from when(facts.fired("ACC006", "ACC007"), "it works in part of the traffic or units", -CLEAR)
-        yield from when(
-            (facts.cliff_position or 0) > 1,
-            "the first position is good, so states arrive (ACC005)",
-            -STRONG,
-        )
+        """From good to nothing, and paths that lost states before."""
+        if facts.lost and facts.earlier_was_better:
+            yield favours(STRONG, "the same draft went from good to nothing", "ACC003")
+        elif facts.lost:
+            yield favours(CLEAR, "as little is accepted as without hidden states")
+        if facts.multimodal:
+            yield favours(
+                CLEAR, "multimodal targets take a path of their own, which lost the states before (SGLang 0.5.5)"
+            )
+        if facts.first_position_fails:
+            yield favours(HINT, "already the first draft is accepted too rarely", "ACC005")
+        if facts.later_positions_fail:
+            yield opposes(STRONG, "the first draft is good, so states arrive", "ACC005")
+        if facts.works_in_part:
+            yield opposes(STRONG, "it works in part of the traffic or of the units")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
+        """Another release."""
         release = facts.run.record.engine_version or facts.run.releases
         return Experiment(
-            f"Serve the same draft on another release than {release} with the same flags, then: draftscope compare BEFORE AFTER",
+            f"Serve the same draft with the same flags and prompts on a release other than this one ({release})",
+            (compare(facts, "OTHER_RELEASE_LOG"),),
             {
                 "acceptance returns": "the release drops the states on this path; stay on the other one and report it",
                 "acceptance stays low": "the fault moves with the draft: layers, checkpoint or prompt format",

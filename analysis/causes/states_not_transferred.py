@@ -1,40 +1,52 @@
-"""Wiring: prefill and decode are split, and the states of the prompt do not arrive."""
+"""Wiring: with prefill and decode apart, hidden states are not handed over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import DECISIVE, STRONG, Cause, Experiment, Kind, Reason, when
+from analysis.causes.base import CLEAR, DECISIVE, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
+from analysis.causes.commands import compare, relaunch
 from analysis.causes.facts import LOW_ACCEPTANCE, Facts
 
 
 class StatesNotTransferred(Cause):
-    """The prefill side does not hand its hidden states to the decode side."""
+    """The prefill side does not hand its hidden states to the decode side.
 
-    id, title = "states-not-transferred", "The prefill side does not hand its hidden states to the decode side"
+    The decode server then starts every draft from random or missing states of the prompt. What
+    it adds itself is right, so a part of the drafts is accepted, fewer than on one server.
+    """
+
+    id = "states-not-transferred"
     kind = Kind.WIRING
-    reports = 2
-    explains = frozenset(LOW_ACCEPTANCE)
+    reports = ("sgl-project/sglang#7927", "sgl-project/sglang#7242", "vllm-project/vllm-ascend#13665")
+    explains = LOW_ACCEPTANCE
+    changes = (("disaggregation_mode", DECISIVE), ("kv_transfer_config", DECISIVE))
+
+    def applies(self, facts: Facts) -> bool:
+        """Prefill and decode on different servers, drafts that read states or a cache of the prompt."""
+        return facts.split_prefill and not facts.copies
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        split = (
-            facts.flag("disaggregation_mode") not in (None, "null", "") or facts.flag("kv_transfer_config") is not None
-        )
-        yield from when(not split, "prefill and decode are not split here", -DECISIVE, refutes=True)
-        yield from when(split, "prefill and decode run on different servers", STRONG)
-        yield from when(split and facts.earlier_was_better, "the unsplit server accepted more (ACC003)", STRONG)
-        yield from when(
-            not facts.reads_hidden_states, f"method {facts.method} reads no hidden states", -DECISIVE, refutes=True
-        )
+        """The split itself."""
+        yield favours(STRONG, "prefill and decode run on different servers")
+        if facts.earlier_was_better:
+            yield favours(CLEAR, "the deployment accepted more before", "ACC003")
+        if facts.works_in_part:
+            yield opposes(STRONG, "it works in part of the traffic or of the units")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
-        del facts
+        """One server."""
+        split = (
+            "--disaggregation-mode",
+            "--disaggregation-transfer-backend",
+            "--disaggregation-ib-device",
+            "--kv-transfer-config",
+        )
         return Experiment(
-            "Serve the same draft on one unsplit server with the same prompts, then: draftscope compare UNSPLIT SPLIT",
+            "Serve the same draft and prompts on one server that does both",
+            (relaunch(facts, without=split), compare(facts, "ONE_SERVER_LOG")),
             {
-                "unsplit is clearly better": "the transfer loses the states; use a release that sends them",
+                "one server is clearly better": "the transfer loses the states; use a release that sends them",
                 "both alike": "the split is not the reason",
             },
         )

@@ -1,37 +1,45 @@
-"""Traffic: it became harder while the server ran."""
+"""Traffic: it became harder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import CLEAR, STRONG, Cause, Experiment, Kind, Reason, when
+from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
 from analysis.causes.facts import Facts, Symptom
 
 
 class TrafficChanged(Cause):
-    """The traffic became harder; nothing is broken."""
+    """The traffic became harder; nothing is broken.
 
-    id, title = "traffic-changed", "The traffic became harder; nothing is broken"
+    Another route, language or kind of question in the mixture. Acceptance falls at once and on
+    all units, on the same server and release, and comes back with the traffic.
+    """
+
+    id = "traffic-changed"
     kind = Kind.TRAFFIC
-    reports = 3
+    reports = ("llm-d/llm-d#2074",)
     explains = frozenset({Symptom.DRIFTED, Symptom.REGRESSED})
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
-        """What raises and lowers it."""
-        yield from when(facts.fired("ACC004"), "acceptance fell during the run (ACC004)", STRONG)
-        yield from when(
-            facts.earlier_was_better and not facts.differences, "no difference of the two runs is known", CLEAR
-        )
-        yield from when(
-            facts.earlier_was_better and facts.differs("release", "--"), "the server changed between the runs", -STRONG
-        )
-        yield from when(facts.near_zero, "harder traffic alone never took everything", -STRONG)
-        yield from when(facts.fired("ACC006"), "contexts grew, which explains it better (ACC006)", -CLEAR)
+        """A fall within one run of one server, or with no other difference."""
+        if facts.fired("ACC004"):
+            yield favours(STRONG, "acceptance fell on a server that nobody restarted", "ACC004")
+        if facts.earlier_was_better and facts.differences:
+            yield opposes(STRONG, "the server changed between the runs", "ACC003")
+        elif facts.earlier_was_better:
+            yield favours(CLEAR, "no other difference of the runs is known", "ACC003")
+        if facts.near_zero:
+            yield opposes(STRONG, "harder traffic alone never took everything", "ACC002")
+        if facts.fired("ACC006"):
+            yield opposes(STRONG, "contexts grew, which explains it better", "ACC006")
+        if facts.later_positions_fail:
+            yield opposes(HINT, "harder text fails at the first draft, not after it", "ACC005")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """What separates it."""
-        del facts
+        """A fixed set of prompts."""
+        source = facts.run.record.source
         return Experiment(
-            "Compare prompt and output lengths, routes and languages of both stretches; replay a fixed set of prompts",
+            "Replay one fixed set of prompts now and again later; compare routes, prompt and output lengths of both stretches",
+            (f"draftscope diagnose FIXED_SET_LOG --previous {source}",),
             {"the fixed set is as before": "the traffic changed", "the fixed set fell too": "the server changed"},
         )

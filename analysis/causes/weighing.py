@@ -6,21 +6,32 @@ import importlib
 import inspect
 import math
 import pkgutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from analysis import causes
 from analysis.causes.base import REPORTS, Cause, Experiment, Reason
-from analysis.causes.facts import Facts
+from analysis.causes.facts import Facts, Symptom
 from collector.domain.findings import RuleCrash
 
 LISTED: Final = 5
-"""At most so many causes are shown."""
-FLOOR: Final = -2.5
-"""Log-odds below which a cause is not worth a reader's time."""
-UNEXPLAINED_REPORTS: Final = 6
+"""At most so many causes are shown, "none of these" beside them."""
+NONE_OF_THESE: Final = "none-of-these"
+UNEXPLAINED: Final = (
+    "vllm-project/vllm#26191",
+    "vllm-project/vllm#40551",
+    "vllm-project/vllm#41789",
+    "vllm-project/vllm#55605",
+    "ggml-org/llama.cpp#27151",
+    "vllm-project/vllm#33330",
+)
 """Reports whose cause nobody found."""
+UNEXPLAINED_WEIGHT: Final = math.log((len(UNEXPLAINED) + 1) / (REPORTS - len(UNEXPLAINED)))
+"""Log-odds of "none of these"; a cause that weighs less is not worth a reader's time."""
+LIKELY: Final = 0.0
+"""Log-odds from which a cause is called likely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,13 @@ class WeighedCause:
     established: bool
     experiment: Experiment | None
 
+    @property
+    def standing(self) -> str:
+        """The weight in a word: ``certain``, ``likely`` or ``possible``."""
+        if self.established:
+            return "certain"
+        return "likely" if self.weight >= LIKELY else "possible"
+
     def document(self) -> dict[str, Any]:
         """The form causes have in the diagnosis document."""
         document: dict[str, Any] = {
@@ -43,13 +61,25 @@ class WeighedCause:
             "title": self.title,
             "kind": self.kind,
             "weight": round(self.weight, 2),
+            "standing": self.standing,
             "certain": self.established,
-            "for": [{"text": reason.text, "weight": reason.weight} for reason in self.reasons_for],
-            "against": [{"text": reason.text, "weight": reason.weight} for reason in self.reasons_against],
+            "for": [_reason(reason) for reason in self.reasons_for],
+            "against": [_reason(reason) for reason in self.reasons_against],
         }
         if self.experiment is not None:
-            document["next"] = {"command": self.experiment.command, "if": dict(self.experiment.outcomes)}
+            document["next"] = {
+                "what": self.experiment.what,
+                "command": "\n".join(self.experiment.commands),
+                "if": dict(self.experiment.outcomes),
+            }
         return document
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    document: dict[str, Any] = {"text": reason.text, "weight": reason.weight}
+    if reason.rule:
+        document["rule"] = reason.rule
+    return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,48 +107,59 @@ def weigh(facts: Facts) -> Differential:
     """Weigh the causes; nothing is offered where nothing is wrong."""
     if not facts.symptoms:
         return Differential()
-    weighed: list[WeighedCause] = []
+    weighed: list[tuple[Cause, WeighedCause]] = []
     out: list[WeighedCause] = []
     crashes: list[RuleCrash] = []
     for cause in known_causes():
-        if not cause.explains & facts.symptoms:
-            continue
         try:
+            if not cause.explains & facts.symptoms or not cause.applies(facts):
+                continue
             one, refuted = _weighed(cause, facts)
         except Exception as error:  # noqa: BLE001 - one cause that fails is reported, and the others go on
             crashes.append(RuleCrash("cause", cause.id, f"{type(error).__name__}: {error}"))
         else:
-            (out if refuted else weighed).append(one)
-    weighed.append(_unexplained())
-    ranked = sorted(weighed, key=lambda item: (-item.established, -item.weight, item.id))
-    listed = [item for item in ranked if item.weight >= FLOOR][:LISTED]
-    return Differential(tuple(listed), tuple(sorted(out, key=lambda item: item.id)), tuple(crashes))
+            if refuted:
+                out.append(one)
+            elif one.reasons_for and one.weight > UNEXPLAINED_WEIGHT:
+                weighed.append((cause, one))
+    weighed.sort(key=lambda pair: (-pair[1].weight, pair[1].id))
+    listed = weighed[:LISTED]
+    unexplained = facts.symptoms - frozenset().union(*(cause.explains for cause, _ in listed))
+    closing = () if _all_certain(listed, facts.symptoms) else (_none_of_these(sorted(unexplained)),)
+    return Differential((*(one for _, one in listed), *closing), tuple(out), tuple(crashes))
 
 
 def _weighed(cause: Cause, facts: Facts) -> tuple[WeighedCause, bool]:
-    reasons = list(cause.weigh(facts))
-    weight = cause.prior() + sum(reason.weight for reason in reasons)
+    reasons = list(cause.reasons(facts))
+    refuted = any(reason.refuting for reason in reasons)
     one = WeighedCause(
         id=cause.id,
         title=cause.title,
         kind=cause.kind.value,
-        weight=weight,
+        weight=cause.prior() + sum(reason.weight for reason in reasons),
         reasons_for=tuple(reason for reason in reasons if reason.weight > 0),
-        reasons_against=tuple(reason for reason in reasons if reason.weight <= 0),
-        established=any(reason.sufficient for reason in reasons) and not any(reason.refutes for reason in reasons),
+        reasons_against=tuple(reason for reason in reasons if reason.weight < 0),
+        established=any(reason.sufficient for reason in reasons) and not refuted,
         experiment=cause.experiment(facts),
     )
-    return one, any(reason.refutes for reason in reasons)
+    return one, refuted
 
 
-def _unexplained() -> WeighedCause:
-    prior = math.log(UNEXPLAINED_REPORTS / (REPORTS - UNEXPLAINED_REPORTS))
+def _all_certain(listed: Sequence[tuple[Cause, WeighedCause]], symptoms: frozenset[Symptom]) -> bool:
+    """Whether certain causes explain every symptom, so that nothing is left to be none of these."""
+    explained = frozenset().union(*(cause.explains for cause, one in listed if one.established))
+    return symptoms <= explained
+
+
+def _none_of_these(unexplained: Sequence[Symptom]) -> WeighedCause:
+    reasons = [Reason(f"nothing else here explains that {symptom}", 0.0) for symptom in unexplained]
+    reasons.append(Reason(f"in {len(UNEXPLAINED)} of {REPORTS} public reports nobody found the cause", 0.0))
     return WeighedCause(
-        id="none-of-these",
+        id=NONE_OF_THESE,
         title="None of these explains it",
         kind="unknown",
-        weight=prior,
-        reasons_for=(Reason(f"in {UNEXPLAINED_REPORTS} of {REPORTS} public reports nobody found the cause", 0.0),),
+        weight=UNEXPLAINED_WEIGHT,
+        reasons_for=tuple(reasons),
         reasons_against=(),
         established=False,
         experiment=None,

@@ -484,6 +484,9 @@ class VllmSession(Session):
             self._clue(facts, "0.9.0-0.10.1" if acceptance.counts.bonus_in_length else "-0.8.5")
         if acceptance.counts.bonus_in_length is False:
             self.note("the printed mean acceptance length leaves out the target's own token (releases before 0.9.0)")
+            if line.name == "acceptance" and not facts.life.record.events_of("bonus-missing"):
+                evidence = self.evidence(place.line, parts.message)
+                facts.life.add(Event("bonus-missing", evidence, place.at, {"printed": _number(values["length"])}))
         if acceptance.counts.accepted_at and not facts.depth_stated:
             self._state_depth(facts, len(acceptance.counts.accepted_at), place, parts)
         self._keep(facts, facts.intervals.acceptance(parts.process, place, acceptance))
