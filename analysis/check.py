@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any, Final
 
 from analysis import words
@@ -264,6 +266,12 @@ def document(checks: Sequence[Check]) -> dict[str, Any]:
     each = [item.document() for item in checks]
     findings = [finding for one in each for finding in one["findings"]]
     return {**first, "findings": findings, "checks": each}
+
+
+def schema() -> dict[str, Any]:
+    """The published JSON Schema of the document."""
+    published: dict[str, Any] = json.loads(files("analysis").joinpath("check.schema.json").read_text("utf-8"))
+    return published
 
 
 def _resolve(launch: LaunchCommand, given: Given) -> Resolution:

@@ -274,7 +274,7 @@ def _without_redirections(words: list[Word]) -> list[Word]:
         if skip:
             skip = False
             continue
-        match = _REDIRECTION.fullmatch(word.text)
+        match = _REDIRECTION.fullmatch(word.text) if word.bare else None
         if match is None:
             kept.append(word)
         else:

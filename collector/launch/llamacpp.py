@@ -48,7 +48,7 @@ class LlamacppDialect(Dialect):
 
     def settled(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Switches that are turned off under the name of the switch."""
-        fields = {option.field for option in _options().values()}
+        fields = {option.field for option in _options().values() if option.is_switch}
         return {
             **{name: value for name, value in values.items() if not (name.startswith("no_") and name[3:] in fields)},
             **{

@@ -91,7 +91,8 @@ def _known(engine: str, spelling: str, option: Option, value: Any) -> list[str]:
         off = "--no-" + spelling.removeprefix("--")
         if value is True:
             return [spelling]
-        return [off] if value is False and off not in dialect_of(engine).options() else [f"{spelling}={_plain(value)}"]
+        has_opposite = spelling.startswith("--") and off not in dialect_of(engine).options()
+        return [off] if value is False and has_opposite else [f"{spelling}={_plain(value)}"]
     if isinstance(value, list) and option.arity in ("+", "*"):
         return [spelling, *(_text(option, item) for item in value)]
     if value is True and option.arity == "?":

@@ -19,13 +19,17 @@ _BLANK: Final = " \t\r"
 
 
 class Word(NamedTuple):
-    """One word or operator of a command: its text without quotes, its line, and its place in the text."""
+    """One word or operator of a command: its text without quotes, its line, and its place in the text.
+
+    ``bare`` says that it does not begin in quotes, so that ``>`` and ``<`` redirect.
+    """
 
     text: str
     line: int
     start: int
     end: int
     operator: bool = False
+    bare: bool = False
 
 
 def split_words(text: str, source: str, first_line: int = 1) -> list[Word]:
@@ -92,7 +96,7 @@ class _Splitter:
             else:
                 parts.append(character)
                 position += 1
-        return Word("".join(parts), line, start, min(position, len(text)))
+        return Word("".join(parts), line, start, min(position, len(text)), bare=text[start] not in "'\"\\")
 
     def _quoted(self, start: int) -> tuple[str, int]:
         text, quote, position = self.text, self.text[start], start + 1
