@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from collector.domain.arguments import LaunchCommand
-from collector.domain.drafts import ModelConfig, Validation
+from collector.domain.drafts import Measure, ModelConfig, Validation
 from collector.domain.errors import InputError, MalformedInput, UnreadableInput
 from collector.domain.evidence import Evidence
 from collector.domain.results import BenchmarkRow
@@ -194,7 +194,7 @@ def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None, *, 
     if len(unnamed) == 1 and Role.SUBJECT not in runs.logs:
         unnamed[0].role = Role.SUBJECT.value
     if options.validation_accuracy:
-        runs.validation = _stated_validation(options.validation_accuracy)
+        runs.validation = stated_validation(options.validation_accuracy)
     problems += [str(error) for error in errors]
     bundle = _assemble(runs, options, readings, problems)
     if bundle is None:
@@ -435,7 +435,7 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
     elif file.part is Part.TARGET_CONFIG:
         runs.target_configs[role] = open_model(file.path, file.source)
     elif file.part is Part.TRAINING:
-        runs.validation = _training(file)
+        runs.validation = read_training_file(file.path, file.source)
     elif file.part is Part.BENCHMARK:
         _read_results(file, runs, reading)
     elif file.part in _NOT_READ:
@@ -490,11 +490,14 @@ def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Rea
         runs.logs.setdefault(file.role, []).extend(found)
 
 
-def _stated_validation(figures: tuple[float, ...]) -> Validation:
+def stated_validation(figures: tuple[float, ...], measure: Measure = Measure.UNKNOWN) -> Validation:
+    """Figures given on the command line: one accuracy, or one a position."""
     text = ",".join(f"{figure:g}" for figure in figures)
     return Validation(
         accuracy=figures[0],
         accuracy_at=figures if len(figures) > 1 else (),
+        measure=measure,
+        measure_stated=measure is not Measure.UNKNOWN,
         evidence=(Evidence("--validation-accuracy", None, text),),
     )
 
@@ -515,22 +518,28 @@ def _read_results(file: File, runs: _Runs, reading: Reading) -> None:
     reading.notes = (*reading.notes, *remarks)
 
 
-def _training(file: File) -> Validation:
-    """Training output, or that of a folder: its validation file, its event file."""
-    path = training_file(file.path) if file.path.is_dir() else file.path
+def read_training_file(path: Path, source: str | None = None) -> Validation:
+    """The validation figures of training output: of a file, or of a run's folder (its validation or event file).
+
+    Raises:
+        UnreadableInput: it cannot be opened, is too large, or states no accuracy.
+        MalformedInput: it is damaged, or states a figure that is not possible.
+    """
+    name = source or str(path)
+    file = training_file(path) if path.is_dir() else path
     parts: list[bytes] = []
     size = 0
-    for block in blocks(path):
+    for block in blocks(file):
         parts.append(block)
         size += len(block)
         if size > LARGEST_TRAINING:
             raise UnreadableInput(
                 f"the file is larger than {LARGEST_TRAINING >> 20} MiB",
                 why="training output is read whole",
-                where=file.source,
+                where=name,
                 hint="give its last part, for instance: tail -n 1000",
             )
-    return read_training(b"".join(parts), file.source if path == file.path else f"{file.source}/{path.name}")
+    return read_training(b"".join(parts), name if file == path else f"{name}/{file.name}")
 
 
 def _assemble(runs: _Runs, options: BundleOptions, readings: list[Reading], problems: list[str]) -> Bundle | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from collector.domain.errors import UnknownName
 from collector.domain.findings import Question, State
+from collector.storage.drafts import find_draft, list_drafts, register_draft, remove_draft
 from collector.storage.runs import StoredRun, list_runs
 from dashboard import names
 from dashboard.deployments import model_of
 from dashboard.diagnoses import Diagnoses
+from dashboard.drafts import DraftDocument, RegisteredDraft, registered
 from dashboard.store import ROW_QUANTITIES, RowFinding, RowVerdict, RunReport, RunRow
 
 _PAGE = 500
@@ -40,6 +43,23 @@ class DatabaseStore:
         if not (run_id.isascii() and run_id.isdigit() and len(run_id) <= 18):
             raise UnknownName(f"no run has the id {run_id!r}", hint="the list of runs shows them")
         return self._diagnoses.of(int(run_id)).report
+
+    def drafts(self) -> Sequence[RegisteredDraft]:
+        """All registered drafts, by name."""
+        with self._diagnoses.database.reading() as connection:
+            return [registered(draft) for draft in list_drafts(connection, registered=True)]
+
+    def add_draft(self, draft: DraftDocument) -> RegisteredDraft:
+        """Register a draft."""
+        name, config, validations = draft.parts("API")
+        with self._diagnoses.database.transaction() as connection:
+            draft_id = register_draft(connection, name, config, validations, at=time.time())
+            return registered(find_draft(connection, str(draft_id)))
+
+    def remove_draft(self, draft_id: int) -> None:
+        """Take a draft out of the registry."""
+        with self._diagnoses.database.transaction() as connection:
+            remove_draft(connection, draft_id)
 
 
 def row_of_stored(run: StoredRun) -> RunRow:

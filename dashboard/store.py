@@ -12,6 +12,7 @@ from analysis.diagnosis import Diagnosis
 from collector.domain.arguments import UNSEEN
 from collector.domain.runs import Role
 from dashboard import names
+from dashboard.drafts import DraftDocument, RegisteredDraft
 
 ROW_QUANTITIES: Final = (
     "acceptance_length",
@@ -190,5 +191,25 @@ class RunStore(Protocol):
 
         Raises:
             UnknownName: no run has this id.
+        """
+        ...
+
+    def drafts(self) -> Sequence[RegisteredDraft]:
+        """All registered drafts, by name."""
+        ...
+
+    def add_draft(self, draft: DraftDocument) -> RegisteredDraft:
+        """Register a draft; safe to repeat.
+
+        Raises:
+            InputError: a figure is not possible.
+        """
+        ...
+
+    def remove_draft(self, draft_id: int) -> None:
+        """Take a draft out of the registry.
+
+        Raises:
+            UnknownName: none has this id.
         """
         ...

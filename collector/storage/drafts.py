@@ -80,26 +80,57 @@ def load_draft_config(connection: Connection, draft_id: int | None) -> ModelConf
 
 def save_draft(connection: Connection, name: str, config: ModelConfig | None) -> int:
     """Store a checkpoint, identified by name and config together; returns its id."""
-    config_id = None if config is None else save_config(connection, config)
+    values = _draft_values(connection, name, config)
+    return _save(connection, DRAFTS, values, digest=values["digest"])
+
+
+def _draft_values(connection: Connection, name: str, config: ModelConfig | None) -> dict[str, Any]:
     document = None if config is None else to_document(config.raw)
     weights = "" if config is None or config.weights is None else config.weights.digest
-    digest = digest_of(name, document, *([weights] if weights else []))
-    values = {
-        "digest": digest,
+    return {
+        "digest": digest_of(name, document, *([weights] if weights else [])),
         "name": name,
-        "config_id": config_id,
+        "config_id": None if config is None else save_config(connection, config),
         "config_digest": None if document is None else digest_of(document),
         "weights_digest": weights or None,
     }
-    return _save(connection, DRAFTS, values, digest=digest)
+
+
+def _with_config(connection: Connection, draft: Row[Any], config: ModelConfig) -> int:
+    """Give a draft its config, unless the two together are stored already."""
+    values = _draft_values(connection, draft.name, config)
+    columns = DRAFTS.c
+    there = connection.execute(select(columns.id).where(columns.digest == values["digest"])).scalar_one_or_none()
+    if there is None:
+        connection.execute(update(DRAFTS).where(columns.id == draft.id).values(values))
+        return int(draft.id)
+    of_bare = DRAFT_VALIDATIONS.c.draft_id == draft.id
+    known = select(DRAFT_VALIDATIONS.c.digest).where(DRAFT_VALIDATIONS.c.draft_id == there)
+    connection.execute(
+        update(DRAFT_VALIDATIONS).where(of_bare, DRAFT_VALIDATIONS.c.digest.not_in(known)).values(draft_id=there)
+    )
+    connection.execute(update(DRAFTS).where(columns.id == draft.id).values(registered_at=None))
+    return int(there)
 
 
 def register_draft(
     connection: Connection, name: str, config: ModelConfig | None, validations: Sequence[Validation], *, at: float
 ) -> int:
-    """Store a checkpoint whose figures hold for every run that uses it; returns its id. Safe to repeat."""
-    draft_id = save_draft(connection, name, config)
+    """Store a checkpoint whose figures hold for every run that uses it; returns its id. Safe to repeat.
+
+    Without a config the figures go to the draft of this name that was registered last; a draft that was
+    registered without one gains it.
+    """
     columns = DRAFTS.c
+    known = connection.execute(select(DRAFTS).where(columns.registered_at.is_not(None)).order_by(columns.id)).all()
+    same = [row for row in known if same_place(row.name, name)]
+    bare = next((row for row in same if row.config_digest is None), None)
+    if config is None and same:
+        draft_id = int(same[-1].id)
+    elif config is not None and bare is not None:
+        draft_id = _with_config(connection, bare, config)
+    else:
+        draft_id = save_draft(connection, name, config)
     connection.execute(
         update(DRAFTS).where(columns.id == draft_id, columns.registered_at.is_(None)).values(registered_at=at)
     )
@@ -204,7 +235,7 @@ def find_draft(connection: Connection, wanted: str) -> StoredDraft:
 def registered_for(connection: Connection, path: str, config: ModelConfig | None) -> Registered | None:
     """The latest figures of the registered draft that a run uses.
 
-    A draft is known by its weights' digest, else by its path, else by its config if no other draft
+    A draft is known by its weights' digest, else by its path (and config), else by its config if no other draft
     shares it, else by its name if no other draft has it. ``path`` is what the run's arguments state.
     """
     columns = DRAFTS.c
@@ -213,9 +244,11 @@ def registered_for(connection: Connection, path: str, config: ModelConfig | None
         return None
     weights = "" if config is None or config.weights is None else config.weights.digest
     document = None if config is None else digest_of(to_document(config.raw))
+    placed = [row for row in drafts if path and same_place(row.name, path)]
     tried = (
         ("the digest of its weights", [row for row in drafts if weights and row.weights_digest == weights]),
-        ("its path", [row for row in drafts if path and same_place(row.name, path)]),
+        ("its path and config", [row for row in placed if document and row.config_digest == document]),
+        ("its path", placed),
         ("its config", _alone([row for row in drafts if document and row.config_digest == document])),
         ("its name", _alone([row for row in drafts if path and short_name(row.name) == short_name(path)])),
     )
@@ -225,6 +258,14 @@ def registered_for(connection: Connection, path: str, config: ModelConfig | None
             if found is not None:
                 return _told(matching[-1], found, how)
     return None
+
+
+def registered_figures(connection: Connection) -> tuple[tuple[int, int], ...]:
+    """Every registered draft with each of its figures, by id: what may belong to a run."""
+    columns = DRAFT_VALIDATIONS.c
+    query = select(DRAFTS.c.id, columns.id).join_from(DRAFTS, DRAFT_VALIDATIONS, DRAFTS.c.id == columns.draft_id)
+    found = connection.execute(query.where(DRAFTS.c.registered_at.is_not(None)).order_by(DRAFTS.c.id, columns.id))
+    return tuple((draft_id, validation_id) for draft_id, validation_id in found)
 
 
 def short_name(path: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, func, or_, select
 
 from collector.storage.bulk import digest_of
-from collector.storage.relations import baseline_of, previous_of, registered_validation
+from collector.storage.drafts import registered_figures
+from collector.storage.relations import baseline_of, previous_of
 from collector.storage.tables import (
     ARGUMENTS,
     DECODE_SAMPLES,
@@ -30,11 +31,13 @@ def run_states(
 
     Equal digests mean equal data: what is stored of the run itself, how far its sources were read,
     how many arguments and events are known, and the last window and prefill batch. Data of one
-    run only ever grows, or is read anew together with its source.
+    run only ever grows, or is read anew together with its source. Runs without validation figures of
+    their own also rest on those that are registered.
     """
     parts: dict[int, list[Any]] = {}
+    registered = registered_figures(connection)
     for row in connection.execute(_chosen(select(RUNS, *_latest()), run_ids, sample).order_by(_R.id)):
-        parts[row.id] = [list(row)]
+        parts[row.id] = [list(row), *(registered if row.validation_id is None else ())]
     read = select(RUN_SOURCES.c.run_id, SOURCES.c.id, SOURCES.c.byte_offset, SOURCES.c.understood, SOURCES.c.unread)
     query = _chosen(read.join_from(RUN_SOURCES, SOURCES).join(RUNS, _R.id == RUN_SOURCES.c.run_id), run_ids, sample)
     for row in connection.execute(query.order_by(RUN_SOURCES.c.run_id, SOURCES.c.id)):
@@ -43,15 +46,10 @@ def run_states(
 
 
 def bundle_state(connection: Connection, run_id: int) -> str:
-    """The digest of a run, its previous run, its baseline and its draft's registered figures: what a diagnosis rests on."""
+    """The digest of a run, its previous run and its baseline: what a diagnosis rests on."""
     others = previous_of(connection, run_id), baseline_of(connection, run_id)
     states = run_states(connection, [run_id, *(other for other in others if other is not None)])
-    registered = registered_validation(connection, run_id)
-    return digest_of(
-        states[run_id],
-        *(None if other is None else [other, states[other]] for other in others),
-        *([] if registered is None else [registered.validation_id]),
-    )
+    return digest_of(states[run_id], *(None if other is None else [other, states[other]] for other in others))
 
 
 def judged_states(connection: Connection) -> dict[int, tuple[str, float]]:

@@ -11,6 +11,7 @@ from analysis.base import catalogue, find_rule
 from collector.domain.quantities import QUANTITIES
 from dashboard.charts.base import Key
 from dashboard.pages import fleet
+from dashboard.pages.drafts import drafts_page
 from dashboard.pages.fleet import Order, fleet_page
 from dashboard.pages.rules import rule_page, rules_page
 from dashboard.pages.run import run_page
@@ -69,6 +70,12 @@ def rules(request: Request) -> HTMLResponse:
 def rule(request: Request, rule_id: str) -> HTMLResponse:
     """One rule."""
     return _page("rule.html", page=rule_page(find_rule(rule_id), _store(request).list_runs()))
+
+
+@router.get("/drafts")
+def drafts(request: Request) -> HTMLResponse:
+    """The registry of drafts."""
+    return _page("drafts.html", page=drafts_page(_store(request).drafts()))
 
 
 @router.get("/definitions")

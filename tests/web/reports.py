@@ -3,13 +3,15 @@
 import copy
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from collector.domain.errors import UnknownName
+from collector.storage.drafts import StoredDraft
+from dashboard.drafts import DraftDocument, RegisteredDraft, registered
 from dashboard.store import RunReport, RunRow, row_of
 
 DATA = Path(__file__).parent / "data"
@@ -18,9 +20,10 @@ TEXT = ("unit", "left_out", "counted", "steady")
 
 @dataclass
 class ListStore:
-    """Reports held in memory, the latest first."""
+    """Reports held in memory, the latest first; the registry of drafts is a list as well."""
 
     reports: Sequence[RunReport]
+    registry: list[RegisteredDraft] = field(default_factory=list)
 
     def list_runs(self) -> Sequence[RunRow]:
         return [row_of(report) for report in self.reports]
@@ -30,6 +33,21 @@ class ListStore:
             if report.id == run_id:
                 return report
         raise UnknownName(f"no run has the id {run_id!r}", hint="GET /api/v1/runs lists them")
+
+    def drafts(self) -> Sequence[RegisteredDraft]:
+        return self.registry
+
+    def add_draft(self, draft: DraftDocument) -> RegisteredDraft:
+        name, config, validations = draft.parts("API")
+        stored = StoredDraft(len(self.registry) + 1, name, config, tuple(validations), registered_at=1_700_000_000.0)
+        self.registry.append(registered(stored))
+        return self.registry[-1]
+
+    def remove_draft(self, draft_id: int) -> None:
+        kept = [draft for draft in self.registry if draft.id != draft_id]
+        if len(kept) == len(self.registry):
+            raise UnknownName(f"no draft is registered under {draft_id}")
+        self.registry[:] = kept
 
 
 def load_report(name: str, run_id: str) -> RunReport:
