@@ -130,18 +130,27 @@ _LLAMACPP_METHODS = {"draft-simple": "draft_model", "draft": UNKNOWN}
 _LLAMACPP_DEPTHS = ("size_m", "n_max")
 
 
+def _llamacpp_depth(arguments: Arguments, kind: str) -> int | None:
+    """The largest number of tokens in a draft of one type."""
+    if kind.startswith("draft"):
+        names = ["spec_draft_n_max", "draft_max"]
+    else:
+        names = [f"spec_{kind.replace('-', '_')}_{setting}" for setting in _LLAMACPP_DEPTHS]
+    return next((depth for name in names if (depth := _whole(arguments.value(name))) is not None), None)
+
+
 def _llamacpp(arguments: Arguments) -> Drafting:
-    """Method by ``--spec-type``, the draft model's before an n-gram's where a server has several types."""
+    """Method by ``--spec-type``, the draft model's before an n-gram's where a server has several types.
+
+    Each type makes drafts of its own length; the depth is that of the longest.
+    """
     types = [kind for kind in str(arguments.value("spec_type") or "").split(",") if kind not in {"", "none"}]
     if not types:
         return Drafting(known=arguments.any_effective or arguments.any_requested)
     models = [kind for kind in types if kind.startswith("draft")]
     kind = models[0] if models else types[0]
-    if models:
-        depth = _whole(arguments.value("spec_draft_n_max")) or _whole(arguments.value("draft_max"))
-    else:
-        names = (f"spec_{kind.replace('-', '_')}_{setting}" for setting in _LLAMACPP_DEPTHS)
-        depth = next((value for name in names if (value := _whole(arguments.value(name))) is not None), None)
+    depths = [depth for item in types if (depth := _llamacpp_depth(arguments, item)) is not None]
+    depth = max(depths) if len(depths) == len(types) else None
     return Drafting(
         method=_LLAMACPP_METHODS.get(kind, kind.removeprefix("draft-").replace("-", "_")),
         known=True,

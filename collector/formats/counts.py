@@ -41,7 +41,7 @@ def spec_counts(
     depth: int | None = None,
     *,
     known: int | None = None,
-    most: int | None = None,
+    passes: int | None = None,
     short: bool = False,
 ) -> SpecCounts:
     """Counts from what was printed.
@@ -50,8 +50,9 @@ def spec_counts(
     the printed rates, ``depth`` the configured number of draft tokens for lines without positions.
     The number of drafts is the one that explains all figures: ``known``, where another line counted
     drafts and that fits; else drafts of full length, where those fit and drafts are not often
-    ``short``; else the one nearest to the middle of what the figures allow. ``most`` is a number that
-    there cannot be more drafts than. With every draft at full length it is exact.
+    ``short``; else the one nearest to the middle of what the figures allow; else, for short drafts, the
+    number of ``passes`` of the target, which each verify one at most. With every draft at full length
+    it is exact.
     """
     depth = len(positions) or depth
     if not drafted:
@@ -60,14 +61,14 @@ def spec_counts(
     fewest = -(-drafted // depth) if depth else 1
     low, high = _bounds(accepted, length, positions, bonus)
     low, high = max(low, float(fewest)), min(high, float(drafted))
-    if most is not None and most >= low:
-        high = min(high, float(most))
     if known is not None and low - _SLACK <= known <= high + _SLACK:
         drafts = known
     elif depth and not short and drafted % depth == 0 and low - _SLACK <= fewest <= high + _SLACK:
         drafts = fewest
     else:
-        found = _likely(accepted, length, positions, bonus, low, high, bounded=depth is not None, short=short)
+        found = _likely(
+            accepted, length, positions, bonus, low, high, bounded=depth is not None, passes=passes if short else None
+        )
         if found is None:
             return SpecCounts(accepted, drafted)
         drafts = found
@@ -83,7 +84,7 @@ def _likely(
     high: float,
     *,
     bounded: bool,
-    short: bool,
+    passes: int | None,
 ) -> int | None:
     """A number of drafts between the bounds, ``None`` where nothing narrows them."""
     if accepted and positions and sum(positions) > 0:
@@ -96,8 +97,8 @@ def _likely(
         and length > 1 + LENGTH_ROUNDING
     ):
         return round(min(max(accepted / (length - 1), low), high))
-    if short and high < math.inf:
-        return math.floor(high + _SLACK)
+    if passes is not None:
+        return round(min(max(passes, low), max(high, low)))
     return math.ceil(low - _SLACK) if bounded else None
 
 

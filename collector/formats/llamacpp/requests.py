@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 from collector.domain.windows import PrefillWindow, Window
 from collector.formats.counts import spec_counts
 
+OLD_DEPTH, NEW_DEPTH = 16, 3
+"""Draft tokens of a draft model where nobody states them: to b9093, and since."""
 FIRST_TOKEN: Final = 1
 """The first token of an answer comes from the prompt's batch, so no draft was verified for it."""
 
@@ -25,12 +27,18 @@ class Place(NamedTuple):
 class Drafts:
     """How the server drafts, as far as it is known.
 
-    ``depth`` is the largest number of tokens in a draft, ``short`` says that drafts often have
-    fewer: n-gram look-ups, and draft models that stop where they are unsure.
+    ``depth`` is the largest number of tokens in a draft; where it is not stated, that of a draft
+    model is the build's own if it is known that there is one (``by_model``). ``short`` says that
+    drafts often have fewer tokens: n-gram look-ups, and draft models that stop where they are unsure.
     """
 
     depth: int | None = None
+    by_model: bool = False
     short: bool = False
+
+    def most(self, *, old: bool) -> int | None:
+        """The largest number of tokens in a draft, as far as it is known."""
+        return self.depth or ((OLD_DEPTH if old else NEW_DEPTH) if self.by_model else None)
 
 
 @dataclass(slots=True)
@@ -70,16 +78,16 @@ class Request:
         steps: float | None = None
         accepted_at: tuple[float, ...] | None = None
         if self.accepted is not None and self.drafted is not None:
-            passes = self.tokens - FIRST_TOKEN - self.accepted if self.tokens is not None else None
+            depth = drafts.most(old=self.bare)
             counts = spec_counts(
                 self.accepted,
                 self.drafted,
                 self.length,
                 self.positions,
-                drafts.depth,
+                depth,
                 known=self.steps,
-                most=passes + 1 if passes is not None else None,  # accepted tokens may have been cut at the end
-                short=drafts.short or drafts.depth is None or self.bare,
+                passes=self.tokens - FIRST_TOKEN - self.accepted if self.tokens is not None else None,
+                short=drafts.short or depth is None or self.bare,
             )
             steps, accepted_at = counts.verify_steps, counts.accepted_at
         known = self.throughput is not None and math.isfinite(self.throughput) and self.throughput > 0

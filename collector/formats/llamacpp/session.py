@@ -22,8 +22,6 @@ from collector.formats.llamacpp.requests import Drafts, Place, Request
 
 RESTART_SECONDS: Final = 1.0
 """An uptime that falls by more is that of another process; threads differ by less."""
-OLD_DEPTH, NEW_DEPTH = 16, 3
-"""Draft tokens where a command states none: to b9093, and since."""
 UNKNOWN_DRAFT: Final = "draft"
 """The type of a server that drafts with a model and does not say of which kind."""
 
@@ -369,11 +367,10 @@ def _asked_drafts(requested: Mapping[str, Any]) -> Drafts:
     """How drafts look by the launch command alone."""
     depth = requested.get("spec_draft_n_max", requested.get("draft_max"))
     kind = str(requested.get("spec_type") or "")
-    if depth is None and "draft" in kind:
-        depth = NEW_DEPTH
     sure = requested.get("spec_draft_p_min") or 0
     short = "ngram" in kind or (isinstance(sure, (int, float)) and sure > 0)
-    return Drafts(depth if isinstance(depth, int) and not isinstance(depth, bool) else None, short)
+    known = isinstance(depth, int) and not isinstance(depth, bool) and depth > 0
+    return Drafts(depth if known else None, "draft" in kind and not short, short)
 
 
 def _settings(facts: _Facts, values: dict[str, Value]) -> dict[str, Value]:

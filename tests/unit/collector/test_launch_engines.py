@@ -102,7 +102,12 @@ def test_a_build_in_the_tag_of_an_image():
         ("vllm serve m", None, None),
         ("llama-server -m m -md d --spec-type draft-simple --spec-draft-n-max 8", "draft_model", 8),
         ("llama-server -m m --spec-type draft-mtp", "mtp", None),
-        ("llama-server -m m --spec-type ngram-map-k,draft-eagle3 --spec-draft-n-max 4", "eagle3", 4),
+        ("llama-server -m m --spec-type ngram-map-k,draft-eagle3 --spec-draft-n-max 4", "eagle3", None),
+        (
+            "llama-server -m m --spec-type ngram-map-k,draft-eagle3 --spec-draft-n-max 4 --spec-ngram-map-k-size-m 8",
+            "eagle3",
+            8,
+        ),
         ("llama-server -m m --spec-type ngram-mod --spec-ngram-mod-n-max 64", "ngram_mod", 64),
         ("llama-server -m m -md d", None, None),
     ],

@@ -142,8 +142,14 @@ def test_a_build_that_prints_no_number_of_drafts_says_so():
     run, reading = only_run("b7551-draft-near")
     assert str(run.engine_version) == "b7551"
     assert any("prints no number of drafts" in note for note in reading.notes)
-    for window in run.windows:  # each pass yields one token of the target and the accepted drafts
-        assert window.verify_steps == window.generated_tokens - window.accepted_tokens
+    for window in run.windows:  # each pass after the prompt's yields one token of the target and the accepted drafts
+        assert window.verify_steps == window.generated_tokens - 1 - window.accepted_tokens
+
+
+def test_a_known_draft_model_does_not_change_how_short_drafts_are_counted():
+    run, _ = only_run("b7551-override-vocab-content")
+    for window in run.windows:
+        assert window.verify_steps == window.generated_tokens - 1 - window.accepted_tokens
 
 
 def test_json_lines_tell_the_same_as_plain_ones():
