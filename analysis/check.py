@@ -182,7 +182,9 @@ class Check:
         if open_ones:
             flags = _flags_in_words(flag.name for flag in open_ones)
             return f"Nothing is known to be changed; what becomes of {flags} cannot be told yet."
-        return f"All {words.plural(len(asked), 'flag')} will run as asked."
+        return (
+            f"All {words.plural(len(asked), 'flag')} will run as asked." if len(asked) > 1 else "It will run as asked."
+        )
 
     def document(self) -> dict[str, Any]:
         """The document of one command, ready for JSON."""

@@ -5,6 +5,7 @@
     DraftscopeError
     ├── InputError            something given cannot be used
     │   ├── UnreadableInput   it cannot be opened or is not of a kind we know
+    │   │   └── NoLaunchCommand   it was read, and no engine is launched in it
     │   ├── MalformedInput    it is of a kind we know, and broken at a place we can name
     │   └── UnknownName       a name (rule, run, setting, flag) that does not exist
     ├── ImpossibleFigure      a figure that no engine can produce: reported, never clipped
@@ -44,6 +45,10 @@ class InputError(DraftscopeError):
 
 class UnreadableInput(InputError):
     """The input cannot be opened, or its kind is not one we know."""
+
+
+class NoLaunchCommand(UnreadableInput):
+    """The text was read, and no known engine is launched in it."""
 
 
 class MalformedInput(InputError):

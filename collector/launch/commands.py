@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from collector.domain.arguments import LaunchCommand
-from collector.domain.errors import MalformedInput, UnreadableInput
+from collector.domain.errors import MalformedInput, NoLaunchCommand
 from collector.domain.evidence import Evidence
 from collector.domain.redaction import MASK, is_secret_name, redact_mapping, redact_text
 from collector.launch.base import Dialect
@@ -36,7 +36,7 @@ def parse_launch(text: str, source: str = "launch.txt") -> LaunchCommand:
 
     Raises:
         MalformedInput: a quote is not closed or an option lacks its value.
-        UnreadableInput: no engine is launched in this text.
+        NoLaunchCommand: no engine is launched in this text.
     """
     return find_launches(text, source)[0]
 
@@ -49,7 +49,7 @@ def find_launches(text: str, source: str = "launch.txt") -> tuple[LaunchCommand,
 
     Raises:
         MalformedInput: a quote is not closed, an option lacks its value, a manifest is not valid.
-        UnreadableInput: no engine is launched in this text.
+        NoLaunchCommand: no engine is launched in this text.
     """
     return _launches(snippets_of(text, source), source, text.splitlines())
 
@@ -59,7 +59,7 @@ def launches_of_words(words: Sequence[str], source: str, engine: str | None = No
 
     Raises:
         MalformedInput: an option lacks its value.
-        UnreadableInput: no engine is launched.
+        NoLaunchCommand: no engine is launched.
     """
     if engine is not None and words and words[0].startswith("-"):
         words = [*dialect_of(engine).program, *words]
@@ -76,7 +76,7 @@ def _launches(snippets: list[Snippet], source: str, lines: list[str]) -> tuple[L
                 found.append(launch)
     if not found:
         known = ", ".join(dialect.title for dialect in dialects())
-        raise UnreadableInput(
+        raise NoLaunchCommand(
             "no launch command of a known engine is in this text",
             where=source,
             hint=f"launch commands of these engines are read: {known}",

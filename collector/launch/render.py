@@ -38,7 +38,7 @@ def render(launch: LaunchCommand) -> str:
 
 def rendered_options(engine: str, requested: Mapping[str, Any], program: tuple[str, ...]) -> Iterator[list[str]]:
     """The words of each option in the engine's own spelling; what the program takes without an option comes first."""
-    bare = dialect_of(engine).positional(("x",)) if program[-1:] == ("serve",) else {}
+    bare = dialect_of(engine).positional(("x",)) if program[-1:] and program[-1].endswith("serve") else {}
     first = [name for name in bare if _can_stand_bare(requested.get(name))]
     yield from ([requested[name]] for name in first)
     spellings = _spellings(engine)

@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 import typer
 
@@ -44,6 +45,7 @@ def _root(
     """Finds out whether speculative decoding works, why it does not, and what to do."""
 
 
+@cache
 def _register() -> None:
     """Every module here that defines ``register(app)`` adds its commands."""
     for module_info in pkgutil.iter_modules(__path__):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collector.domain.errors import InputError, UnreadableInput
+from collector.domain.errors import InputError, NoLaunchCommand
 from dashboard.cli.bundles import DraftConfig, EngineVersion, TargetConfig, release_of
-from dashboard.cli.console import EXIT_FAILED, EXIT_FINE, errors
+from dashboard.cli.console import EXIT_FAILED, EXIT_FINE, print_error
 from dashboard.cli.reporting import FailOn, FailOnOption, FormatName, Output, console_for, exit_code, write_report
 from dashboard.formats import find_format
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 COMMAND_LINE = "command line"
 """Source of a command that was given as arguments."""
+SETTINGS = (".yaml", ".yml")
+"""Endings of files that may hold options alone."""
 
 
 def register(app: typer.Typer) -> None:
@@ -68,13 +70,18 @@ def check(
     if file is not None:
         files = [file, *map(Path, words)]
     known = _engine(engine)
-    launches = _from_files(files, known, allow_none=allow_none) if files else _from_words(words, known)
+    problems: list[InputError] = []
+    launches = _from_files(files, known, problems) if files else _from_words(words, known)
+    for problem in problems:
+        print_error(problem)
     if known is not None:
         launches = [launch for launch in launches if launch.engine == known]
     if not launches:
-        if allow_none:
+        if allow_none and not problems:
             raise typer.Exit(EXIT_FINE)
-        raise InputError(f"no command launches {engine}", hint="leave --engine away to see what is launched")
+        if problems:
+            raise typer.Exit(EXIT_FAILED)
+        raise _nothing(files, engine)
     from analysis.check import check as judge
     from collector.launch import render
 
@@ -88,31 +95,36 @@ def check(
     gpu = _device(device)
     checks = [judge(launch, _given(launch, release, gpu, draft, target), render) for launch in launches]
     write_report(report.check(checks, console_for(write_to)), write_to)
-    if not any(item.predicted for item in checks):
+    if problems or not any(item.predicted for item in checks):
         raise typer.Exit(EXIT_FAILED)
     worst = max((item.worst for item in checks if item.worst is not None), default=None)
     raise typer.Exit(exit_code(worst, fail_on))
 
 
-def _from_files(files: Sequence[Path], engine: str | None, *, allow_none: bool) -> list[LaunchCommand]:
-    """The commands of all files; one that cannot be read does not hide the others."""
+def _from_files(files: Sequence[Path], engine: str | None, problems: list[InputError]) -> list[LaunchCommand]:
+    """The commands of all files; what cannot be read is added to ``problems`` and hides nothing else."""
     from collector.sources.launches import read_launches, read_settings
 
     found: list[LaunchCommand] = []
-    problems: list[InputError] = []
     for path in files:
         try:
             found += read_launches(path)
-        except UnreadableInput as error:
-            if engine is not None and path.suffix in (".yaml", ".yml"):
+        except NoLaunchCommand:
+            if engine is not None and path.suffix in SETTINGS:
                 found.append(read_settings(path, engine))
-            elif not (allow_none and path.is_file()):
-                problems.append(error)
-    if problems and not found:
-        raise problems[0]
-    for problem in problems:
-        errors().print(f"note: {problem}", markup=False)
+        except InputError as error:
+            problems.append(error)
     return found
+
+
+def _nothing(files: Sequence[Path], engine: str | None) -> InputError:
+    if engine is not None:
+        return InputError(f"no command launches {engine}", hint="leave --engine away to see what is launched")
+    return NoLaunchCommand(
+        "no launch command of a known engine is here",
+        where=", ".join(map(str, files)),
+        hint="with --allow-none that is no error; a file of options alone needs --engine",
+    )
 
 
 def _from_words(words: Sequence[str], engine: str | None) -> list[LaunchCommand]:

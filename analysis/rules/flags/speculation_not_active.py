@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from analysis import words
-from analysis.base import Outcome, Rule
+from analysis.base import Outcome, Rule, cannot_look
 from analysis.view import RunView
 from collector.domain.arguments import Arguments
 from collector.domain.findings import Confidence, Question, Severity
+from collector.domain.windows import Origin
 
 
 class SpeculationNotActive(Rule):
@@ -41,10 +42,15 @@ class SpeculationNotActive(Rule):
         ]
         if not (intended or run.method):
             return
+        if run.resolution is not None and run.resolution.rejections and not run.record.windows:
+            return  # it will not start, and FLG009 says so
         decoded = 0
         if run.record.windows:
             if run.frame["printed_length"].notna().any() or run.frame["verify_steps"].gt(0).any():
                 return
+            scraped = run.frame["origin"].isin((Origin.COUNTERS, Origin.GAUGES)).all()
+            if run.method is not None and scraped and run.frame["verify_steps"].isna().all():
+                raise cannot_look("this server counts no drafts in its metrics", "a log that covers traffic")
             decoded = int((run.frame["running_requests"] > 0).sum())
         if run.method is not None and not decoded:
             return
