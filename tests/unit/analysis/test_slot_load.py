@@ -1,0 +1,42 @@
+"""Load of servers whose windows are whole requests of slots."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.figures import load_quantities
+from analysis.frame import window_frame
+from analysis.thresholds import Thresholds
+from collector.domain.windows import Window
+
+
+def request(slot: int, ends: float, seconds: float, tokens: int) -> Window:
+    return Window(
+        int(ends * 10),
+        int(ends * 10),
+        ends,
+        unit=f"slot {slot}",
+        seconds=seconds,
+        running_requests=1,
+        generated_tokens=tokens,
+        generation_throughput=tokens / seconds,
+        verify_steps=tokens / 2,
+        accepted_tokens=tokens / 2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("requests", "throughput", "running"),
+    [
+        ([request(0, 10.0, 10.0, 100), request(1, 10.0, 10.0, 200)], 30.0, 2.0),
+        ([request(0, 10.0, 10.0, 100), request(1, 20.0, 10.0, 100)], 10.0, 1.0),
+        ([request(0, 10.0, 10.0, 100), request(0, 50.0, 10.0, 100)], 10.0, 1.0),
+        ([request(0, 10.0, 10.0, 100), request(1, 15.0, 10.0, 100), request(0, 12.0, 2.0, 100)], 20.0, 22 / 15),
+    ],
+    ids=["side by side", "by turns", "with a pause", "partly side by side"],
+)
+def test_tokens_are_divided_by_the_time_in_which_any_slot_was_busy(requests, throughput, running):
+    figures = load_quantities(window_frame("llamacpp", requests, Thresholds()))
+    assert figures["generation_throughput"].value == pytest.approx(throughput)
+    assert figures["running_requests"].value == pytest.approx(running)
+    assert figures["step_seconds"].value > 0
