@@ -40,9 +40,7 @@ class DatabaseStore:
 
     def report(self, run_id: str) -> RunReport:
         """One run, diagnosed."""
-        if not (run_id.isascii() and run_id.isdigit() and len(run_id) <= 18):
-            raise UnknownName(f"no run has the id {run_id!r}", hint="the list of runs shows them")
-        return self._diagnoses.of(int(run_id)).report
+        return self._diagnoses.of(run_number(run_id)).report
 
     def drafts(self) -> Sequence[RegisteredDraft]:
         """All registered drafts, by name."""
@@ -60,6 +58,17 @@ class DatabaseStore:
         """Take a draft out of the registry."""
         with self._diagnoses.database.transaction() as connection:
             remove_draft(connection, draft_id)
+
+
+def run_number(text: str) -> int:
+    """A run's number as it was typed.
+
+    Raises:
+        UnknownName: no run can have this number.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise UnknownName(f"no run has the id {text!r}", hint="draftscope runs list shows them")
+    return int(text)
 
 
 def row_of_stored(run: StoredRun) -> RunRow:

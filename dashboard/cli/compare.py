@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dashboard.cli.console import output
+from dashboard.cli.serve import ConfigOption
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from analysis.compare import Against, Comparison
+    from collector.bundle import BundleOptions
+    from collector.domain.runs import Bundle
 
 
 class Form(StrEnum):
@@ -31,25 +34,50 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Two or more logs or bundle folders; the first is the reference.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Two or more logs or bundle folders, or numbers of stored runs; the first is the reference.",
+            metavar="RUN...",
+        ),
+    ],
     training: Annotated[Path | None, typer.Option(help="What the draft's validation printed.")] = None,
     validation_accuracy: Annotated[
         str | None, typer.Option(help="Validation accuracy, or one a position.", metavar="X[,X...]")
     ] = None,
     form: Annotated[Form, typer.Option("--format", help="Form of the report.")] = Form.TEXT,
+    config: ConfigOption = None,
 ) -> None:
     """Say what differs between runs, whether it is more than chance, and whether changes took effect."""
     from analysis.compare import compare as compare_bundles
-    from collector.bundle import BundleOptions, read_bundle
+    from collector.bundle import BundleOptions
     from dashboard.cli.bundles import accuracies
 
     options = BundleOptions(training=training, validation_accuracy=accuracies(validation_accuracy))
-    bundles = [read_bundle([path], options) for path in runs]
+    bundles = [bundle_of(path, options, config) for path in runs]
     comparison = compare_bundles(bundles, labels(runs))
     if form is Form.JSON:
         sys.stdout.write(json.dumps(comparison.document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         return
     print_comparison(comparison)
+
+
+def bundle_of(run: Path, options: BundleOptions, config: Path | None) -> Bundle:
+    """The run of a file, a folder, or, where there is none of that name, the stored run of a number.
+
+    Raises:
+        DraftscopeError: it cannot be read, or no run of that number is stored.
+    """
+    from collector.bundle import read_bundle
+
+    if run.exists() or not str(run).isdecimal():
+        return read_bundle([run], options)
+    from collector.ingest import load_for_judgement
+    from dashboard.database import open_configured
+    from dashboard.settings import load_settings
+
+    with open_configured(load_settings(config).service.database_url) as database, database.reading() as connection:
+        return load_for_judgement(connection, int(str(run)))
 
 
 def labels(paths: list[Path]) -> list[str]:
@@ -94,9 +122,7 @@ def _table(item: Against) -> Table:
     for column in ("", "before", "after", "difference", ""):
         table.add_column(column, overflow="fold")
     for one in item.differences:
-        change = "" if one.change is None else f"{one.change:+.3g}"
-        if one.change is not None and one.half is not None:
-            change += f" [{one.change - one.half:+.3g}, {one.change + one.half:+.3g}]"
+        change = _change(one.key, one.change, one.half)
         table.add_row(
             QUANTITIES[one.key].label,
             figure(one.key, one.before) if one.before else "",
@@ -105,3 +131,14 @@ def _table(item: Against) -> Table:
             f"{one.word}{', ' + one.note if one.note else ''}",
         )
     return table
+
+
+def _change(key: str, change: float | None, half: float | None) -> str:
+    """A difference with its interval, in the unit that the figure itself is shown in."""
+    from collector.domain.quantities import QUANTITIES
+
+    if change is None:
+        return ""
+    scale, unit = (1_000, " ms") if QUANTITIES[key].unit == "s" else (1, "")
+    interval = "" if half is None else f" [{scale * (change - half):+.3g}, {scale * (change + half):+.3g}]"
+    return f"{scale * change:+.3g}{unit}{interval}"

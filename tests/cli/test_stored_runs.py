@@ -55,7 +55,7 @@ def test_stored_runs_are_compared_as_files_are(stored):
     compared = stored("compare", *numbers, "--format", "json")
     assert compared.code == 0
     document = json.loads(compared.out)
-    assert document["against"][0]["label"] == numbers[1]
+    assert document["against"][0]["run"] == numbers[1]
     missing = stored("compare", numbers[0], "99")
     assert (missing.code, "no run has the id 99" in missing.err) == (2, True)
 
