@@ -137,10 +137,8 @@ def event_file(*steps: tuple[int, dict[str, float]], tensors: bool = False) -> b
     data = record(b"\x09" + struct.pack("<d", 1.0) + field(3, b"brain.Event:2"))
     for step, scalars in steps:
         for tag, value in scalars.items():
-            if tensors:
-                shown = field(8, b"\x08\x01" + field(5, struct.pack("<f", value)))
-            else:
-                shown = b"\x15" + struct.pack("<f", value)
+            plain = struct.pack("<f", value)
+            shown = field(8, b"\x08\x01" + field(5, plain)) if tensors else b"\x15" + plain
             summary = field(1, field(1, tag.encode()) + shown)
             data += record(b"\x09" + struct.pack("<d", 2.0) + b"\x10" + varint(step) + field(5, summary))
     return data
