@@ -279,11 +279,13 @@ def _covered(begins: np.ndarray, ends: np.ndarray) -> float:
     return float(np.maximum(ends[order] - np.maximum(begins[order], before), 0.0).sum())
 
 
-def coverage_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
+def coverage_quantities(frame: pd.DataFrame, *, with_first_tokens: bool = False) -> dict[str, Estimate]:
     """Generated tokens, and how many target passes had a draft.
 
     Each pass yields one token of the target's own and the accepted drafts, so passes = generated - accepted
-    (theory section 1.2), whether or not a pass had a draft.
+    (theory section 1.2), whether or not a pass had a draft. What was accepted behind the end of an answer
+    was never generated, so there are at least as many passes as verify steps, and where the engine's
+    counters have the first tokens in them (``with_first_tokens``) one more for each prompt.
     """
     origin = best_origin(frame)
     if not origin.any():
@@ -293,10 +295,11 @@ def coverage_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     if rows["generated_tokens"].isna().any():
         return {}
     generated = float(rows["generated_tokens"].sum())
-    passes = generated - float(rows["accepted_tokens"].sum())
+    steps = float(rows["verify_steps"].sum())
+    prompts = float(rows["prefills"].sum()) if with_first_tokens and rows["origin"].iloc[0] == Origin.COUNTERS else 0.0
+    passes = max(generated - float(rows["accepted_tokens"].sum()), steps + prompts)
     figures = {"generated_tokens": Estimate(generated)}
     if passes > 0:
-        steps = float(rows["verify_steps"].sum())
         figures["tokens_per_target_pass"] = Estimate(generated / passes)
         figures["draft_coverage"] = Estimate(steps / passes, verify_steps=steps)
     return figures

@@ -207,12 +207,13 @@ class RunView:
         if not self.record.windows and not self.record.prefills:
             return figures
         from analysis.figures import acceptance_quantities, coverage_quantities, load_quantities, prompt_quantities
+        from analysis.frame import COUNTED_BY_ENGINE
 
         if self.pooled is not None:
             figures |= acceptance_quantities(self.pooled, self.drafting)
             if self.depth and self.record.events_of("system-efficiency"):  # vLLM's V0 engine prints it
                 figures["system_efficiency"] = Estimate(self.pooled.length / (self.depth + 1))
-        figures |= coverage_quantities(self.frame)
+        figures |= coverage_quantities(self.frame, with_first_tokens=self.record.engine in COUNTED_BY_ENGINE)
         figures |= load_quantities(self.frame)
         figures |= prompt_quantities(self.record.prefills)
         if self.printed is not None and self.printed.definition is not None:

@@ -14,6 +14,7 @@ from collector.domain.arguments import Arguments
 from collector.domain.evidence import Evidence
 from collector.domain.runs import Event, RunRecord
 from collector.domain.series import SeriesSample
+from collector.domain.windows import Window
 from collector.ingest import save_scrape
 from collector.metrics.base import (
     EngineInfo,
@@ -74,6 +75,7 @@ class Watch:
         self._address = scraper.endpoint.address
         self._deployment = deployment
         self._process: _Process | None = None
+        self._taken: list[Window] = []
 
     def take(self) -> Stored:
         """Scrape once and store it.
@@ -94,12 +96,16 @@ class Watch:
             interval = Interval(scrape.state)  # what lies around a reset is not known
             if not fallen:
                 interval = scrape.engine.interval(before.state, scrape.state, scrape.info)
+        if scrape.taken is not None:
+            self._taken += scrape.taken  # gone from the engine, so they wait here until they are stored
+            interval = replace(interval, windows=list(self._taken))
         record = self._record(process, scrape, interval, fallen)
         series = list(_changed(scrape.state, process.stored))
         run_id = save_scrape(
             self.database, record, series, address=self._address, run_id=process.run_id, deployment=self._deployment,
             at=scrape.state.at,
         )  # fmt: skip
+        self._taken.clear()
         stored = process.stored | {_key_of(sample): sample.value for sample in series}
         self._process = replace(process, run_id=run_id, state=interval.state, stored=stored, info=scrape.info)
         return Stored(run_id, scrape, interval, since_start, restarted, fallen)

@@ -21,3 +21,11 @@ def engines() -> tuple[EngineMetrics, ...]:
         if isinstance(candidate, EngineMetrics):
             found.append(candidate)
     return tuple(sorted(found, key=lambda metrics: metrics.engine))
+
+
+def engine_of(body: bytes) -> EngineMetrics | None:
+    """The engine whose metrics a body holds, by how their names begin; ``None`` where none of them is known."""
+    text = b"\n" + body
+    return next(
+        (engine for engine in engines() if any(b"\n" + prefix.encode() in text for prefix in engine.prefixes)), None
+    )

@@ -7,9 +7,9 @@ the first scrape of a process is one as well, from the start of the process, wit
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from collector.domain.arguments import Arguments, LaunchCommand
 from collector.domain.versions import Release
@@ -34,9 +34,12 @@ class UnitState(NamedTuple):
     Fields:
         generated_tokens, target_passes, graphless_passes: counters of decoding: tokens, passes of the target, those
             of them that ran without a captured graph.
+        request_passes: counter: the passes of each request, added up; over target_passes the mean batch.
         prompts, computed_tokens, cached_tokens: counters of prefill: prompts, and their tokens computed or found in
             the cache.
-        verify_steps, accepted_tokens: counters, where the engine counts them or tells what they must be.
+        verify_steps, accepted_tokens, drafted_tokens: counters, where the engine counts them or tells what they must be.
+        accepted_at: counters: steps that accepted at least i drafts, for i = 1, 2, ...
+        preemptions: counter: requests that lost their place in the cache.
         running_requests, waiting_requests, tokens_in_use, kv_cache_usage, generation_throughput: gauges as last set.
         graph: gauge: 1 where the last decode step ran from a captured graph.
         printed_length, printed_rate: gauges of acceptance, in the engine's own definition.
@@ -46,11 +49,15 @@ class UnitState(NamedTuple):
     generated_tokens: float | None = None
     target_passes: float | None = None
     graphless_passes: float | None = None
+    request_passes: float | None = None
     prompts: float | None = None
     computed_tokens: float | None = None
     cached_tokens: float | None = None
     verify_steps: float | None = None
     accepted_tokens: float | None = None
+    drafted_tokens: float | None = None
+    accepted_at: tuple[float, ...] | None = None
+    preemptions: float | None = None
     running_requests: float | None = None
     waiting_requests: float | None = None
     tokens_in_use: float | None = None
@@ -62,9 +69,29 @@ class UnitState(NamedTuple):
     mean_length: float | None = None
 
 
+class InfoPaths(NamedTuple):
+    """Where an engine describes itself: the first of ``paths`` that is there is read.
+
+    ``missed`` says what is not known where none of them is, and how to turn one on; "" where that is as usual.
+    ``kind`` is what the answer is: an object or a list of objects.
+    """
+
+    paths: tuple[str, ...]
+    missed: str = ""
+    kind: type[dict[str, Any] | list[Any]] = dict
+
+
+class Document(NamedTuple):
+    """The answer of an information endpoint: its path as in :class:`InfoPaths`, its address, and the JSON."""
+
+    path: str
+    url: str
+    content: Any
+
+
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """What an engine's information endpoint says about the process.
+    """What an engine's information endpoints say about the process.
 
     ``life`` is the same for all answers of one process and differs between processes, "" where the
     engine does not tell; ``mean_lengths`` hold acceptance lengths since its start by unit index.
@@ -115,29 +142,58 @@ class Interval:
     prefills: list[PrefillWindow] = field(default_factory=list)
 
 
+class Taken(NamedTuple):
+    """What was taken out of an engine's queue: windows, samples to keep, and what is to be said of it."""
+
+    windows: tuple[Window, ...]
+    samples: tuple[Sample, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 class EngineMetrics(ABC):
     """The live metrics of one engine. One module of this package has one ``METRICS``.
 
     Attributes:
         engine, title: its key and its name.
+        owner: who owns the models by its list of models; "" where that tells nothing.
         prefixes: how the names of its metrics begin.
         sample_names: the samples that are read, with their suffixes.
-        info_paths: where it describes itself, the newest path first.
+        metrics_path: where its metrics are. Other paths of an engine may do more than read.
+        queue_path: where it gives out, once, what happened since it was last asked; "" where it does not.
+        start_header: the header of its metrics that differs between processes, "" where there is none.
+        info_paths: where it describes itself.
         metrics_hint: how to turn its metrics on.
         life_argument: the argument that differs between processes, "" where there is none.
     """
 
     engine: ClassVar[str]
     title: ClassVar[str]
+    owner: ClassVar[str] = ""
     prefixes: ClassVar[tuple[str, ...]]
     sample_names: ClassVar[frozenset[str]]
-    info_paths: ClassVar[tuple[str, ...]]
+    metrics_path: ClassVar[str] = "/metrics"
+    queue_path: ClassVar[str] = ""
+    start_header: ClassVar[str] = ""
+    info_paths: ClassVar[tuple[InfoPaths, ...]]
     metrics_hint: ClassVar[str]
     life_argument: ClassVar[str] = ""
 
     @abstractmethod
-    def info(self, document: Mapping[str, object], source: str) -> EngineInfo:
-        """Read the answer of an information endpoint; secrets are masked."""
+    def info(self, documents: Sequence[Document]) -> EngineInfo:
+        """Read the answers of information endpoints; secrets are masked."""
+
+    def stated(self, samples: Iterable[Sample], arguments: Arguments, source: str) -> Arguments:
+        """What the samples themselves say about how the engine runs, beside ``arguments`` that are known."""
+        del samples, arguments, source
+        return Arguments()
+
+    def taken(self, content: Any, at: float) -> Taken:
+        """Read what ``queue_path`` gave out.
+
+        Raises:
+            MalformedInput: it is none of what it should be.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def needs_info(self, state: EngineState, info: EngineInfo) -> bool:

@@ -47,6 +47,12 @@ class Sample(NamedTuple):
     value: float
 
 
+def written(sample: Sample) -> str:
+    """A sample as a line of text."""
+    labels = ",".join(f'{name}="{value}"' for name, value in sample.labels.items())
+    return f"{sample.name}{{{labels}}} {sample.value:g}" if labels else f"{sample.name} {sample.value:g}"
+
+
 class SeriesCache:
     """Series by the text before their value; ``None`` marks a series that is not wanted.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
@@ -19,11 +20,12 @@ _HTML: Final = (b"<!doctype html", b"<html")
 
 
 class Answer(NamedTuple):
-    """One answer: its address, status and body."""
+    """One answer: its address, status, body, and headers by name in whatever case."""
 
     url: str
     status: int
     body: bytes
+    headers: Mapping[str, str]
 
     @property
     def is_page(self) -> bool:
@@ -70,7 +72,7 @@ class Endpoint:
         deadline = time.monotonic() + self._timeout
         try:
             with self._client.stream("GET", url) as response:
-                return Answer(url, response.status_code, self._body(response, deadline))
+                return Answer(url, response.status_code, self._body(response, deadline), response.headers)
         except httpx.TimeoutException as error:
             raise self._too_slow(url) from error
         except httpx.ConnectError as error:

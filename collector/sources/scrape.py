@@ -8,45 +8,60 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from collector.domain.arguments import Argument
+from collector.domain.arguments import Argument, Arguments
 from collector.domain.errors import MalformedInput, SourceError
 from collector.domain.evidence import Evidence
-from collector.metrics import engines
-from collector.metrics.base import EngineInfo, EngineMetrics, EngineState, falls, same_process
-from collector.metrics.exposition import SeriesCache, parse_exposition
+from collector.domain.windows import Window
+from collector.metrics import engine_of, engines
+from collector.metrics.base import Document, EngineInfo, EngineMetrics, EngineState, Taken, falls, same_process
+from collector.metrics.exposition import Sample, SeriesCache, parse_exposition
 from collector.sources.http import Answer, Endpoint
 
 _METRICS: Final = "/metrics"
 _MODELS: Final = "/v1/models"
-_OK, _UNAUTHORISED, _FORBIDDEN, _MISSING = 200, 401, 403, 404
+_OK, _UNAUTHORISED, _FORBIDDEN, _MISSING, _NOT_SUPPORTED = 200, 401, 403, 404, 501
+_ABSENT: Final = (_MISSING, _NOT_SUPPORTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """What one scrape gave. ``notes`` are what could not be had and is not needed at once."""
+    """What one scrape gave. ``notes`` are what could not be had and is not needed at once.
+
+    ``taken`` are windows that the engine gave out of its queue, once and for all; ``None`` where it was not asked.
+    """
 
     engine: EngineMetrics
     info: EngineInfo
     state: EngineState
     notes: tuple[str, ...] = ()
+    taken: tuple[Window, ...] | None = None
 
 
 class Scraper:
     """Scrapes one engine, again and again.
 
     What the engine says of itself is asked for at first, where its figures need it, and whenever
-    the process may be another one. Only paths that read are asked.
+    the process may be another one. Only paths that read are asked: which those are is learnt from
+    the list of models, since the same path is a harmless page of one engine and a queue of another.
     """
 
-    def __init__(self, endpoint: Endpoint, *, clock: Callable[[], float] = time.time) -> None:
-        """``clock`` gives the present instant, in seconds since 1970."""
+    def __init__(
+        self, endpoint: Endpoint, *, take_from_queue: bool = False, clock: Callable[[], float] = time.time
+    ) -> None:
+        """``clock`` gives the present instant, in seconds since 1970.
+
+        ``take_from_queue`` reads an engine's queue of iterations as well: what is taken is gone for other readers.
+        """
         self.endpoint = endpoint
         self._clock = clock
+        self._take_from_queue = take_from_queue
+        self._expected: EngineMetrics | None = None
         self._engine: EngineMetrics | None = None
         self._cache = SeriesCache()
         self._info: EngineInfo | None = None
-        self._info_path: str | None = None
+        self._info_paths: dict[tuple[str, ...], str] = {}
         self._last: EngineState | None = None
+        self._of_queue: tuple[Sample, ...] = ()
 
     def scrape(self) -> Scrape:
         """Ask once.
@@ -61,10 +76,56 @@ class Scraper:
             raise
 
     def _scrape(self) -> Scrape:
-        answer = self.endpoint.get(_METRICS)
+        if self._engine is None:
+            self._expected = self._who()
+        expected = self._engine or self._expected
+        answer = self.endpoint.get(expected.metrics_path if expected is not None else _METRICS)
         at = self._clock()
+        takes = self._take_from_queue and expected is not None and bool(expected.queue_path)
+        if takes and expected is not None and answer.status == _MISSING:  # the queue alone is there
+            engine, samples = expected, list[Sample]()
+        else:
+            engine, samples = self._read(answer)
+        self._engine = engine
+        taken = self._take(engine, at) if takes else Taken(())
+        self._of_queue = taken.samples or self._of_queue
+        samples += self._of_queue
+        if engine.start_header in answer.headers:
+            samples += _as_sample(engine.start_header, answer.headers[engine.start_header])
+        known, notes = self._info, taken.notes
+        info = _with_stated(engine, known or EngineInfo(), samples, answer.url)
+        state = engine.state(samples, info, at)
+        if known is None or self._last is None or engine.needs_info(state, known) or _may_be_another(self._last, state):
+            try:
+                self._info = self._ask_info(engine)
+            except SourceError as error:
+                if known is None or self._last is None:
+                    raise
+                notes += (str(error),)
+                self._info = replace(known, mean_lengths={})  # those of an earlier scrape
+            else:
+                notes += self._info.notes
+            info = _with_stated(engine, self._info, samples, answer.url)
+            state = engine.state(samples, info, at)
+        self._last = state
+        return Scrape(engine, info, state, notes, taken.windows if takes else None)
+
+    def _who(self) -> EngineMetrics | None:
+        """Which engine this is by its list of models, where it has one and shows it."""
+        answer = self.endpoint.get(_MODELS)
+        if answer.status != _OK:
+            return None
+        try:
+            models = json.loads(answer.body)["data"]
+            owners = {item["owned_by"] for item in models if "owned_by" in item}
+        except (ValueError, RecursionError, KeyError, TypeError):
+            return None
+        return next((engine for engine in engines() if engine.owner in owners), None)
+
+    def _read(self, answer: Answer) -> tuple[EngineMetrics, list[Sample]]:
+        """The engine and its samples."""
         self._check(answer)
-        engine = self._engine = self._engine or self._recognise(answer)
+        engine = self._engine or self._recognise(answer)
         try:
             samples = parse_exposition(answer.body, wanted=engine.sample_names, cache=self._cache, source=answer.url)
         except MalformedInput as error:
@@ -78,31 +139,25 @@ class Scraper:
                 where=answer.url,
                 hint="is another server listening there now?",
             )
-        known = self._info
-        notes: tuple[str, ...] = ()
-        info = known or EngineInfo()
-        state = engine.state(samples, info, at)
-        if known is None or self._last is None or engine.needs_info(state, info) or _may_be_another(self._last, state):
-            try:
-                info = self._ask_info(engine)
-            except SourceError as error:
-                if known is None or self._last is None:
-                    raise
-                notes = (str(error),)
-                info = replace(info, mean_lengths={})  # those of an earlier scrape
-            else:
-                notes = info.notes
-            state = engine.state(samples, info, at)
-        self._info, self._last = info, state
-        return Scrape(engine, info, state, notes)
+        return engine, samples
+
+    def _take(self, engine: EngineMetrics, at: float) -> Taken:
+        answer = self.endpoint.get(engine.queue_path)
+        self._check_status(answer)
+        try:
+            return engine.taken(_json(answer, list), at)
+        except MalformedInput as error:
+            raise SourceError(
+                error.what, why=error.why, where=answer.url, hint=f"{engine.title}: {engine.metrics_hint}"
+            ) from error
 
     def _check(self, answer: Answer) -> None:
         """Refuse answers that cannot be metrics."""
-        if answer.status == _MISSING:
-            hints = "; ".join(dict.fromkeys(f"{engine.title}: {engine.metrics_hint}" for engine in engines()))
-            raise SourceError(
-                "the server exposes no metrics", why="it answered 404 (not found)", where=answer.url, hint=hints
-            )
+        if answer.status in _ABSENT:
+            likely = [self._expected] if self._expected is not None else engines()
+            hints = "; ".join(f"{engine.title}: {engine.metrics_hint}" for engine in likely)
+            why = "it answered 404 (not found)" if answer.status == _MISSING else "it answered 501 (not turned on)"
+            raise SourceError("the server exposes no metrics", why=why, where=answer.url, hint=hints)
         self._check_status(answer)
         if answer.is_page:
             raise SourceError(
@@ -129,9 +184,9 @@ class Scraper:
     @staticmethod
     def _recognise(answer: Answer) -> EngineMetrics:
         """The engine whose metrics these are."""
-        for engine in engines():
-            if any(b"\n" + prefix.encode() in b"\n" + answer.body for prefix in engine.prefixes):
-                return engine
+        engine = engine_of(answer.body)
+        if engine is not None:
+            return engine
         known = ", ".join(engine.title for engine in engines())
         seen = sorted({line.split(b":")[0].decode("utf-8", "replace") for line in answer.body.split(b"\n")[:2_000]
                        if b":" in line.split(b"{")[0].split(b" ")[0] and line[:1] not in (b"#", b"{")})  # fmt: skip
@@ -143,23 +198,33 @@ class Scraper:
         )
 
     def _ask_info(self, engine: EngineMetrics) -> EngineInfo:
-        """What the engine says of itself; an engine that has no such endpoint says nothing."""
-        for path in (self._info_path,) if self._info_path else engine.info_paths:
-            answer = self.endpoint.get(path)
-            if answer.status != _MISSING:
-                self._check_status(answer)
-                self._info_path = path
-                info = engine.info(_document(answer), answer.url)
-                return info if info.arguments.seen("served_model_name") else self._with_model(info)
-        asked = " and ".join(engine.info_paths)
-        return EngineInfo(notes=(f"{self.endpoint.address} does not say what it runs with: {asked} answer 404",))
+        """What the engine says of itself; what it has no endpoint for stays unknown."""
+        documents: list[Document] = []
+        notes: list[str] = []
+        for wanted in engine.info_paths:
+            known = self._info_paths.get(wanted.paths)
+            for path in (known,) if known else wanted.paths:
+                answer = self.endpoint.get(path)
+                if answer.status not in _ABSENT:
+                    self._check_status(answer)
+                    self._info_paths[wanted.paths] = path
+                    documents.append(Document(path, answer.url, _json(answer, wanted.kind)))
+                    break
+            else:
+                if wanted.missed:
+                    asked = " and ".join(wanted.paths)
+                    status = "404" if answer.status == _MISSING else "501"
+                    notes.append(f"{self.endpoint.address}: {asked} answer {status}: {wanted.missed}")
+        info = engine.info(documents)
+        info = replace(info, notes=(*notes, *info.notes))
+        return info if info.arguments.seen("served_model_name") else self._with_model(info)
 
     def _with_model(self, info: EngineInfo) -> EngineInfo:
         """The served name from the list of models, where the arguments do not state it."""
         answer = self.endpoint.get(_MODELS)
         if answer.status != _OK:
             return info
-        listed = _document(answer).get("data")
+        listed = _json(answer, dict).get("data")
         names = (
             [item["id"] for item in listed if isinstance(item, dict) and "id" in item]
             if isinstance(listed, list)
@@ -178,16 +243,33 @@ def _may_be_another(before: EngineState, after: EngineState) -> bool:
     return same_process(before, after) is False or bool(falls(before, after))
 
 
-def _document(answer: Answer) -> dict[str, Any]:
+def _as_sample(name: str, text: str) -> list[Sample]:
+    """A header as a sample, none where it is no number."""
     try:
-        document = json.loads(answer.body)
+        return [Sample(name, {}, float(text))]
+    except ValueError:
+        return []
+
+
+def _with_stated(engine: EngineMetrics, info: EngineInfo, samples: list[Sample], source: str) -> EngineInfo:
+    """What the engine says of itself, and behind that what its samples say."""
+    stated = engine.stated(samples, info.arguments, source)
+    if not stated:
+        return info
+    return replace(info, arguments=Arguments({**stated.by_name, **info.arguments.by_name}))
+
+
+def _json(answer: Answer, kind: type) -> Any:
+    """A document, which is of this kind."""
+    try:
+        content = json.loads(answer.body)
     except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        raise SourceError(
-            "the answer is not a JSON document",
-            why="it is a web page" if answer.is_page else f"it begins {answer.body[:60]!r}",
-            where=answer.url,
-            hint="check that the address is that of the engine itself",
-        )
-    return document
+        content = None
+    if isinstance(content, kind):
+        return content
+    raise SourceError(
+        "the answer is not a JSON document",
+        why="it is a web page" if answer.is_page else f"it begins {answer.body[:60]!r}",
+        where=answer.url,
+        hint="check that the address is that of the engine itself",
+    )

@@ -154,9 +154,10 @@ class QuietHandler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
-    def send(self, status: int, kind: str, body: bytes) -> None:
+    def send(self, status: int, kind: str, body: bytes, **headers: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        for name, value in {"Content-Type": kind, **headers}.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -231,7 +231,8 @@ def test_an_engine_that_is_down_at_first_is_tried_again_ever_more_slowly(sqlite_
 
         def starting(path: str, authorization: str | None) -> tuple[int, str, bytes]:
             tries.append(path)
-            return (503, "text/plain", b"") if len(tries) <= 4 else answer(path, authorization)
+            down = tries.count("/metrics") <= 4 and path == "/metrics"
+            return (503, "text/plain", b"") if down else answer(path, authorization)
 
         served.answer = starting
         time = Time(lambda: served.left > 0)
@@ -265,12 +266,12 @@ def test_an_engine_that_went_away_and_came_back_loses_nothing(sqlite_database: D
 def test_another_server_on_the_port_is_an_error_until_the_engine_is_back(sqlite_database: Database) -> None:
     class Handler(QuietHandler):
         def do_GET(self) -> None:  # noqa: N802 - the base class calls it so
-            self.send(200, "text/plain", b"vllm:num_requests_running 1.0\n")
+            self.send(200, "text/plain", b"other:num_requests_running 1.0\n")
 
     with serve(Handler) as url:
         time = Time(lambda: len(time.slept) < 2)
         text = kept(sqlite_database, url, time, lambda: 0.0)
-    assert text.count("their names begin with vllm") == 2
+    assert text.count("their names begin with other") == 2
     assert text.splitlines()[-1] == "stopped after 0 scrapes: nothing stored"
 
 

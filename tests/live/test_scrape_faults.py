@@ -91,7 +91,7 @@ def watching(database: Database, url: str, timeout: float = 5.0) -> Iterator[Wat
         yield Watch(database, Scraper(endpoint))
 
 
-VLLM = b'# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{model_name="m"} 1.0\n'
+OTHER = b'# TYPE other:num_requests_running gauge\nother:num_requests_running{model_name="m"} 1.0\n'
 DUPLICATED = SNAPSHOT + b'sglang:num_running_reqs{a="b",a="c"} 1.0\n'
 TWICE = SNAPSHOT + SNAPSHOT.splitlines(keepends=True)[2]
 
@@ -102,7 +102,7 @@ FAULTS = [
         "web page",
         "address of the engine",
     ),
-    ("vllm", saying(200, VLLM), "not the metrics of an engine that is read", "SGLang"),
+    ("other", saying(200, OTHER), "not the metrics of an engine that is read", "llama.cpp, SGLang, TensorRT-LLM, vLLM"),
     ("nothing known", saying(200, b"up 1\n"), "not the metrics of an engine that is read", "SGLang"),
     ("missing", nothing_there, "exposes no metrics", "--enable-metrics"),
     ("error", saying(500, b"oops"), "answered 500", "log"),
@@ -150,7 +150,7 @@ def test_nothing_listening_is_told(sqlite_database: Database) -> None:
             watch.take()
     assert raised.value.what == "nothing answers at this address"
     assert "refused" in raised.value.why
-    assert raised.value.where == f"http://127.0.0.1:{port}/metrics"
+    assert raised.value.where == f"http://127.0.0.1:{port}/v1/models"
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,8 @@ def test_only_paths_that_read_are_asked(watched: Scraped, name: str) -> None:
     served = watched(name).served
     assert {method for method, _ in served.requests} == {"GET"}
     paths = [path for _, path in served.requests]
-    assert set(paths) <= {"/metrics", "/server_info", "/get_server_info"}
+    assert set(paths) <= {"/v1/models", "/metrics", "/server_info", "/get_server_info"}
+    assert paths.count("/v1/models") == 1  # says who it is
     old = served.recording.truth["info_path"] == "/get_server_info"
     assert paths.count("/server_info" if old else "/get_server_info") == (1 if old else 0)
     assert paths.count("/metrics") == len(served.snapshots)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from collector.domain.arguments import Arguments
-from collector.metrics.base import EngineInfo, EngineMetrics, EngineState, Interval, UnitState, series_key
+from collector.metrics.base import (
+    Document,
+    EngineInfo,
+    EngineMetrics,
+    EngineState,
+    InfoPaths,
+    Interval,
+    UnitState,
+    series_key,
+)
 from collector.metrics.exposition import Sample
 from collector.metrics.sglang import names
 from collector.metrics.sglang.acceptance import LARGEST_WIDTH, Definition, counts_since_start, interval_of
@@ -19,15 +28,18 @@ class SglangMetrics(EngineMetrics):
 
     engine: ClassVar[str] = "sglang"
     title: ClassVar[str] = "SGLang"
+    owner: ClassVar[str] = "sglang"
     prefixes: ClassVar[tuple[str, ...]] = (names.PREFIX, names.SANITISED)
     sample_names: ClassVar[frozenset[str]] = names.WANTED
-    info_paths: ClassVar[tuple[str, ...]] = ("/server_info", "/get_server_info")  # the first from 0.5.6 on
+    info_paths: ClassVar[tuple[InfoPaths, ...]] = (
+        InfoPaths(("/server_info", "/get_server_info"), "what it runs with is not known"),  # the first from 0.5.6 on
+    )
     metrics_hint: ClassVar[str] = "start the server with --enable-metrics"
     life_argument: ClassVar[str] = "random_seed"  # drawn at each start, unless it was asked for
 
-    def info(self, document: Mapping[str, object], source: str) -> EngineInfo:
+    def info(self, documents: Sequence[Document]) -> EngineInfo:
         """Read ``/server_info``."""
-        return read_server_info(document, source)
+        return read_server_info(documents[0].content, documents[0].url) if documents else EngineInfo()
 
     def needs_info(self, state: EngineState, info: EngineInfo) -> bool:
         """The server counts verify steps itself from 0.5.13 on, for all ranks together; else its mean length is needed."""

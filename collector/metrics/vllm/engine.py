@@ -1,0 +1,152 @@
+"""vLLM's samples as states of engines, and what it tells of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
+
+from collector.domain.arguments import Argument, Arguments
+from collector.domain.evidence import Evidence
+from collector.metrics.base import (
+    Document,
+    EngineInfo,
+    EngineMetrics,
+    EngineState,
+    InfoPaths,
+    Interval,
+    UnitState,
+    series_key,
+)
+from collector.metrics.counting import counted_interval, positions
+from collector.metrics.exposition import Sample, written
+from collector.metrics.vllm import names
+from collector.metrics.vllm.server import SERVER_INFO, VERSION, cache_arguments, read_documents
+
+DEPTH: Final = "speculative_config.num_speculative_tokens"
+
+
+class VllmMetrics(EngineMetrics):
+    """``/metrics`` of vLLM, one unit a data-parallel engine."""
+
+    engine: ClassVar[str] = "vllm"
+    title: ClassVar[str] = "vLLM"
+    owner: ClassVar[str] = "vllm"
+    prefixes: ClassVar[tuple[str, ...]] = (names.PREFIX, names.SANITISED)
+    sample_names: ClassVar[frozenset[str]] = names.WANTED
+    info_paths: ClassVar[tuple[InfoPaths, ...]] = (
+        InfoPaths((VERSION,)),
+        InfoPaths(("/v1/models",)),
+        InfoPaths(
+            (SERVER_INFO,),
+            "method and draft are not told; give the launch command, or start the server with VLLM_SERVER_DEV_MODE=1",
+        ),
+    )
+    metrics_hint: ClassVar[str] = "they are always there; look whether a proxy hides /metrics"
+
+    def info(self, documents: Sequence[Document]) -> EngineInfo:
+        """Read ``/version``, ``/v1/models`` and, where the server has it, ``/server_info``."""
+        return read_documents(documents)
+
+    def needs_info(self, state: EngineState, info: EngineInfo) -> bool:
+        """Everything is counted."""
+        del state, info
+        return False
+
+    def stated(self, samples: Iterable[Sample], arguments: Arguments, source: str) -> Arguments:
+        """Whether it speculates and how deep: the counters of drafts are there from the start, if and only if it does.
+
+        Releases before 0.9.2 are left out of "does not": the first ones counted nothing.
+        """
+        del arguments
+        found: dict[str, Argument] = {}
+
+        def tell(name: str, value: object, text: str) -> None:
+            found[name] = Argument(name, effective=value, effective_evidence=Evidence(source, None, text))  # type: ignore[arg-type]
+
+        plain = [_plain(sample) for sample in samples]
+        deepest = max((sample for sample in plain if sample.name == names.ACCEPTED_AT), key=_position, default=None)
+        known = {sample.name for sample in plain}
+        if deepest is not None:
+            tell(DEPTH, _position(deepest) + 1, written(deepest))
+        elif names.CACHE_USAGE[0] in known and not known & {names.DRAFTS, names.DRAFTED}:
+            tell("speculative_config", None, f"no {names.DRAFTS} among the metrics")
+        config = next((sample for sample in plain if sample.name == names.CACHE_CONFIG), None)
+        if config is not None:
+            for name, value in cache_arguments(config.labels).items():
+                tell(name, value, f'{names.CACHE_CONFIG}{{{name}="{value}"}}')
+        return Arguments(found)
+
+    def state(self, samples: Iterable[Sample], info: EngineInfo, at: float) -> EngineState:
+        """One state an engine; a single one has no name."""
+        del info
+        plain = [_plain(sample) for sample in samples]
+        engines: dict[str, list[Sample]] = {}
+        for sample in plain:
+            if sample.name in names.READ:
+                engines.setdefault(sample.labels.get("engine", "0"), []).append(sample)
+        return EngineState(
+            at=at,
+            units={
+                f"engine {engine}" if len(engines) > 1 else "": _unit_state(engines[engine])
+                for engine in sorted(engines, key=lambda text: (len(text), text))
+            },
+            samples=tuple(plain),
+            counters={series_key(sample): sample.value for sample in plain if sample.name in names.COUNTERS},
+            started_at=next((sample.value for sample in plain if sample.name == names.PROCESS_START), None),
+        )
+
+    def interval(self, before: EngineState | None, after: EngineState, info: EngineInfo) -> Interval:
+        """Windows and prefills of every engine."""
+        del info
+        return counted_interval(before, after)
+
+
+def _unit_state(samples: list[Sample]) -> UnitState:
+    """What one engine counts. A V0 engine's draft counters add their own totals up again and again, and are left out."""
+
+    def total(*choices: str, source: str = "") -> float | None:
+        for name in choices:
+            found = [s.value for s in samples if s.name == name and s.labels.get("source", "").startswith(source)]
+            if found:
+                return sum(found)
+        return None
+
+    v0 = total(names.EMITTED) is not None
+    first, decoded = total(names.FIRST_TOKENS), total(*names.DECODE_STEPS)
+    prompt_tokens, queries = total(names.PROMPT_TOKENS), total(names.CACHE_QUERIES)
+    computed = total(names.PROMPT_TOKENS_BY_SOURCE, source="local_compute")
+    if computed is not None and prompt_tokens is not None:
+        cached: float | None = prompt_tokens - computed
+    elif queries:
+        cached = total(names.CACHE_HITS) or 0.0
+        computed = queries - cached
+    else:  # the cache is off, or not told of
+        computed, cached = (prompt_tokens, 0.0) if queries is not None else (None, None)
+    return UnitState(
+        generated_tokens=total(names.GENERATED),
+        target_passes=None if v0 else total(names.ITERATIONS),
+        request_passes=None if v0 or first is None or decoded is None else first + decoded,
+        prompts=first,
+        computed_tokens=computed,
+        cached_tokens=cached,
+        verify_steps=None if v0 else total(names.DRAFTS),
+        accepted_tokens=None if v0 else total(names.ACCEPTED),
+        drafted_tokens=None if v0 else total(names.DRAFTED),
+        accepted_at=None if v0 else positions(samples, names.ACCEPTED_AT, "position"),
+        preemptions=total(names.PREEMPTIONS),
+        running_requests=total(names.RUNNING),
+        waiting_requests=total(names.WAITING),
+        kv_cache_usage=total(*names.CACHE_USAGE),
+        printed_rate=total(names.V0_RATE),
+    )
+
+
+def _plain(sample: Sample) -> Sample:
+    if sample.name.startswith(names.SANITISED):
+        return sample._replace(name=sample.name.replace(names.SANITISED, names.PREFIX, 1))
+    return sample
+
+
+def _position(sample: Sample) -> int:
+    text = sample.labels.get("position", "")
+    return int(text) if text.isdigit() else -1
