@@ -21,6 +21,7 @@ class AttentionBackendSwitched(Cause):
     kind = Kind.COST
     reports = ("jundot/omlx#2689", "sgl-project/sglang#21212")
     explains = EXPENSIVE
+    changes = (("attention_backend", STRONG),)
 
     def applies(self, facts: Facts) -> bool:
         """Where the kernel is known."""

@@ -131,14 +131,17 @@ class Cause(ABC):
 
     def _changed(self, facts: Facts) -> Iterator[Reason]:
         """A better run of the same deployment incriminates what differs from it, and clears what does not."""
-        if not facts.earlier_was_better:
+        worse = Symptom.REGRESSED in self.explains and facts.earlier_was_better
+        dearer = Symptom.DEARER in self.explains and facts.earlier_was_cheaper
+        if not worse and not dearer:
             return
+        rule = "ACC003" if worse else ""
         for name, weight in self.changes:
             for difference in facts.changed(name):
-                yield favours(weight, f"the better run differs in {difference}", "ACC003")
+                yield favours(weight, f"the better run differs in {difference}", rule)
                 return
-        if facts.differences and self.explains & {Symptom.REGRESSED}:
-            yield opposes(CLEAR, "what differs from the better run is something else", "ACC003")
+        if facts.differences:
+            yield opposes(CLEAR, "what differs from the better run is something else", rule)
 
     @classmethod
     def prior(cls) -> float:

@@ -29,7 +29,7 @@ class DomainDiffers(Cause):
         if facts.lost:
             yield opposes(STRONG, "another domain leaves more (0.37 in one report)")
         elif facts.partly_kept:
-            yield favours(CLEAR, "as much is kept as traffic of absent domains keeps")
+            yield favours(STRONG, "as much is kept as traffic of absent domains keeps")
         if facts.first_position_fails and not facts.lost:
             yield favours(HINT, "already the first draft fails more often, as on harder text", "ACC005")
         if facts.later_positions_fail:

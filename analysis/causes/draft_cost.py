@@ -35,6 +35,7 @@ class DraftStepExpensive(Cause):
         "vllm-project/vllm#39680",
     )
     explains = EXPENSIVE | {Symptom.WASTE}
+    changes = (("speculative_draft_model_path", STRONG), ("speculative_config.model", STRONG), ("tp_size", CLEAR))
 
     def applies(self, facts: Facts) -> bool:
         """Drafts that take a pass of a model."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -30,6 +31,7 @@ class Symptom(StrEnum):
     OUTLIER = "one unit lags behind"
     COST = "a step costs too much"
     SLOW = "speculation is slower than none"
+    DEARER = "a step takes longer than in an earlier run"
     WASTE = "more is drafted than pays"
     LOAD = "requests wait"
     SCHEDULE = "nothing is drafted at times"
@@ -62,15 +64,17 @@ _BY_RULE: Final = {
 }
 LOW_ACCEPTANCE: Final = frozenset({Symptom.ACCEPTANCE, Symptom.NEAR_ZERO, Symptom.REGRESSED})
 """Symptoms that any fault of draft, wiring or traffic may show."""
-EXPENSIVE: Final = frozenset({Symptom.COST, Symptom.SLOW})
+EXPENSIVE: Final = frozenset({Symptom.COST, Symptom.SLOW, Symptom.DEARER})
 """Symptoms that any fault of cost or load may show."""
+CLEARLY_DEARER: Final = 0.10
+"""Rise of the step's time over an earlier run at equal depth and load that is a symptom. Ratio; the practical allowance."""
 MATTERING_SHARE: Final = 0.25
 """Share of the loss from which the step cost counts as a symptom of its own. Ratio."""
 CLEAR_DRIFT: Final = 0.30
 """Share of the accepted drafts that a run must lose on its way to have a symptom. Ratio; healthy simulated runs reach 0.25."""
 LOST: Final = 0.30
 """Share of the promised drafts that wiring faults stay below. Ratio; theory section 2.7: 0.00 to 0.2."""
-PARTLY_KEPT: Final = 0.75
+PARTLY_KEPT: Final = 0.70
 """Share that other traffic stays below. Ratio; theory section 2.7: 0.29 to 0.37, sampling keeps more."""
 HIDDEN_STATE_METHODS: Final = frozenset(
     {"eagle", "eagle3", "mtp", "medusa", "dflash", "dspark", "hydra", "mlp_speculator"}
@@ -131,6 +135,8 @@ class Facts:
             found.add(Symptom.COST)
         if self.printed_otherwise:
             found.add(Symptom.CONTRADICTED)
+        if self.earlier_was_cheaper:
+            found.add(Symptom.DEARER)
         return frozenset(found)
 
     @property
@@ -218,6 +224,11 @@ class Facts:
         mode = self.flag("disaggregation_mode")
         return mode not in (None, "null", "", "None") or bool(self.flag("kv_transfer_config"))
 
+    @cached_property
+    def announcements(self) -> list[str]:
+        """What the engine said about settings that it changed."""
+        return [event.evidence.text.strip() for event in self.run.record.events_of("announcement")]
+
     @property
     def experts(self) -> bool:
         """Whether the target is known to be a mixture of experts."""
@@ -256,6 +267,21 @@ class Facts:
     def earlier_was_better(self) -> bool:
         """Whether the same deployment accepted more before."""
         return self.fired("ACC003")
+
+    @cached_property
+    def earlier_was_cheaper(self) -> bool:
+        """Whether a step took clearly less time in the earlier run, at equal depth and load."""
+        if self.previous is None or self.previous.depth != self.run.depth:
+            return False
+        loads = self.previous.value("running_requests"), self.running
+        steps = self.previous.quantities.get("step_seconds"), self.run.quantities.get("step_seconds")
+        if not loads[0] or not loads[1] or steps[0] is None or steps[1] is None:
+            return False
+        if abs(loads[1] / loads[0] - 1) > self.case.thresholds.load_difference:
+            return False
+        rose = float(steps[1].value) - float(steps[0].value)
+        noise = math.hypot(steps[0].half or 0.0, steps[1].half or 0.0)
+        return rose > max(noise, CLEARLY_DEARER * float(steps[0].value))
 
     # -- figures -------------------------------------------------------------------------------
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import CLEAR, DECISIVE, STRONG, Cause, Experiment, Kind, Reason, favours, opposes, refutes
+from analysis.causes.base import (
+    CLEAR,
+    DECISIVE,
+    HINT,
+    STRONG,
+    Cause,
+    Experiment,
+    Kind,
+    Reason,
+    favours,
+    opposes,
+    refutes,
+)
 from analysis.causes.commands import compare, relaunch
 from analysis.causes.common import step_cost
 from analysis.causes.facts import EXPENSIVE, Facts
@@ -24,6 +36,12 @@ class GraphsOff(Cause):
     kind = Kind.COST
     reports = ("sgl-project/sglang#5274", "SafeAILab/EAGLE#298", "vllm-project/vllm#35387", "NVIDIA/TensorRT-LLM#7363")
     explains = EXPENSIVE
+    changes = (
+        ("disable_cuda_graph", STRONG),
+        ("enforce_eager", STRONG),
+        ("cuda_graph_max_bs", STRONG),
+        ("release", HINT),
+    )
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
         """What the windows and flags say about graphs."""
@@ -38,6 +56,9 @@ class GraphsOff(Cause):
         captured, running = facts.flag("cuda_graph_max_bs"), facts.running
         if isinstance(captured, int) and running is not None and running > captured:
             yield favours(STRONG, f"graphs are captured up to {captured} requests, and {running:.0f} run")
+        told = next((text for text in facts.announcements if "cudagraph" in text.lower()), "")
+        if told:
+            yield favours(STRONG, f"the engine says: {told}")
         graph = facts.run.frame["graph"].dropna() if facts.run.record.windows else None
         if graph is not None and not graph.empty and bool(graph.all()):
             yield opposes(CLEAR, "every window decoded from a graph, as far as the target goes")

@@ -58,6 +58,8 @@ class DraftMisloaded(Cause):
             yield favours(CLEAR, "precision or quantisation of the two sides differ", "DRF007")
         if facts.run.record.events_of("weights-missing"):
             yield favours(STRONG, "the log names weights that were not found")
+        if facts.lost and facts.run.drafting.one_module and facts.flag("quantization"):
+            yield favours(HINT, f"the checkpoint that holds the draft is quantised ({facts.flag('quantization')})")
         if facts.method in HEADS_IN_THE_CHECKPOINT:
             yield favours(HINT, f"{facts.method} heads were misloaded more often than others in the reports")
         if facts.later_positions_fail:
@@ -67,10 +69,11 @@ class DraftMisloaded(Cause):
 
     def experiment(self, facts: Facts) -> Experiment:
         """Unquantised."""
-        option = {"sglang": ("--speculative-draft-model-quantization unquant",)}.get(facts.engine, ())
+        start = f"grep -iE 'skip|missing|unexpected|not found' {facts.run.record.source}"
+        unquantised = relaunch(facts, "--speculative-draft-model-quantization unquant")
         return Experiment(
             "Serve draft and target unquantised once, and read the start of the log for weights that were skipped",
-            (relaunch(facts, *option), compare(facts, "UNQUANTISED_LOG")),
+            (start, *([unquantised] if facts.engine == "sglang" else []), compare(facts, "UNQUANTISED_LOG")),
             {
                 "acceptance returns": "the quantised loading is at fault",
                 "still near zero": "weight names, or what feeds the draft",

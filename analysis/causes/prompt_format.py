@@ -19,7 +19,7 @@ class PromptFormatDiffers(Cause):
 
     id = "prompt-format-differs"
     kind = Kind.TRAFFIC
-    reports = ("NVIDIA/TensorRT-LLM#4802", "SafeAILab/EAGLE#264", "vllm-project/vllm#42508")
+    reports = ("NVIDIA/TensorRT-LLM#4802", "SafeAILab/EAGLE#264")
     explains = LOW_ACCEPTANCE
     changes = (("chat_template", STRONG), ("reasoning_parser", CLEAR), ("default_chat_template_kwargs", STRONG))
 
@@ -30,7 +30,7 @@ class PromptFormatDiffers(Cause):
         if facts.lost:
             yield opposes(CLEAR, "another format leaves more (0.29 in one report)")
         elif facts.partly_kept:
-            yield favours(CLEAR, "as much is kept as another prompt format keeps")
+            yield favours(STRONG, "as much is kept as another prompt format keeps")
         if facts.later_positions_fail:
             yield opposes(STRONG, "another format fails at the first draft, not after it", "ACC005")
         elif facts.first_position_fails and not facts.lost:

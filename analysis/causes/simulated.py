@@ -36,6 +36,9 @@ class AcceptanceSimulated(Cause):
             value = environment.get(name, "")
             if value and not value.startswith("-"):
                 return f"{name}={value}"
+        told = facts.run.record.events_of("synthetic-acceptance")
+        if told:
+            return f"the engine says: {told[0].evidence.text.strip()}"
         if facts.flag("speculative_config.rejection_sample_method") == "synthetic":
             return "rejection_sample_method is synthetic"
         return next((f"{name} is {facts.flag(name)}" for name in FLAGS if facts.flag(name) is not None), "")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
-from analysis.causes.commands import at_depth, compare
+from analysis.causes.commands import at_depth, compare, without_speculation
 from analysis.causes.common import step_cost
 from analysis.causes.facts import EXPENSIVE, Facts
 
@@ -57,7 +57,13 @@ class SmallTarget(Cause):
             yield favours(HINT, "drafts are accepted, and it is slower all the same")
 
     def experiment(self, facts: Facts) -> Experiment:
-        """Depth 1."""
+        """Depth 1, or nothing at all."""
+        if facts.run.depth == 1:
+            return Experiment(
+                "Start once without speculation and compare tokens per second at the same load",
+                (without_speculation(facts), compare(facts, "WITHOUT_SPECULATION_LOG")),
+                {"it is faster without": "leave it off for this target", "it is not": "the baseline was another load"},
+            )
         return Experiment(
             "Run once at depth 1 and compare tokens per second with the run without speculation",
             (at_depth(facts, 1), compare(facts, "DEPTH_1_LOG")),

@@ -53,7 +53,7 @@ class SamplingTemperature(Cause):
         elif facts.kept is not None and facts.kept < SAMPLING_KEEPS:
             yield opposes(STRONG, "sampling costs 4 to 17% of the accepted drafts, not this much")
         elif facts.kept is not None:
-            yield favours(CLEAR, "the loss is of the size sampling costs")
+            yield favours(STRONG, "the loss is of the size sampling costs")
         if facts.works_in_part:
             yield opposes(CLEAR, "it works in part of the traffic or of the units")
 

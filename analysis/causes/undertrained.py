@@ -38,6 +38,8 @@ class DraftUntrainedOrWrong(Cause):
         """How much is accepted, and what the same draft did before."""
         if facts.earlier_was_better and not any(facts.changed(name) for name, _ in self.changes):
             yield opposes(STRONG, "the same draft was better before", "ACC003")
+        if facts.partly_kept:
+            yield favours(STRONG, "as much is kept as little training leaves")
         if facts.fired("ACC001"):
             yield opposes(CLEAR, "its validation promises far more, if it is of this checkpoint", "ACC001")
         if facts.near_zero:

@@ -24,6 +24,7 @@ class VerifyTooWide(Cause):
     kind = Kind.COST
     reports = ("sgl-project/SpecForge#339", "SafeAILab/EAGLE#298")
     explains = EXPENSIVE | {Symptom.WASTE}
+    changes = (("speculative_num_draft_tokens", STRONG), ("speculative_eagle_topk", STRONG))
 
     def applies(self, facts: Facts) -> bool:
         """Where the width is known."""

@@ -28,6 +28,11 @@ class VocabularyMapWrong(Cause):
 
     def weigh(self, facts: Facts) -> Iterator[Reason]:
         """The sizes of both vocabularies, and whether anything is accepted."""
+        refused = facts.run.record.events_of("vocabulary-mismatch")
+        if refused:
+            yield establishes(f"the engine says: {refused[0].evidence.text.strip()}")
+        elif facts.run.record.events_of("vocabulary-translated"):
+            yield favours(STRONG, "the engine translates tokens between the two vocabularies")
         finding = facts.finding("DRF004")
         if finding is not None and finding.severity is Severity.CRITICAL:
             yield establishes("the two vocabularies cannot be one", "DRF004")
