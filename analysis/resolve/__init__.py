@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -94,17 +95,23 @@ def resolve(
     known = find_engine(engine)
     if known is None:
         return Resolution(engine, release, reason=f"what {engine} makes of its flags is not known")
-    launch = Launch(
-        known.name,
-        release,
-        known.spelled({flag: value for flag, value in requested.items() if value is not None}),
-        known.defaults(release),
-        environment=environment,
-        draft=draft,
-        target=target,
-        gpu=find_gpu(device),
-    )
-    return known.resolve(launch)
+    asked = known.spelled({flag: value for flag, value in requested.items() if value is not None})
+    each = [
+        known.resolve(
+            Launch(
+                known.name,
+                one,
+                asked,
+                known.defaults(one),
+                environment=environment,
+                draft=draft,
+                target=target,
+                gpu=find_gpu(device),
+            )
+        )
+        for one in known.stands_for(release)
+    ]
+    return each[0] if len(each) == 1 else replace(_agreement(each), release=release)
 
 
 def resolve_range(

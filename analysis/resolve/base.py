@@ -351,6 +351,7 @@ class Engine:
         defaults: the flags of a release with their defaults.
         check_stage: the stage whose refusals come when every flag is final.
         spelled: gives what was asked for the names that the steps use, where a command may spell it in several ways.
+        sampled: only samples of many releases were read: what one in between does is known where both neighbours agree.
     """
 
     def __init__(
@@ -362,6 +363,7 @@ class Engine:
         defaults: Callable[[Release], Mapping[str, Value]],
         check_stage: int | None = None,
         spelled: Callable[[Mapping[str, Value]], Mapping[str, Value]] = dict,
+        sampled: bool = False,
     ) -> None:
         self.name = name
         self.title = title
@@ -369,6 +371,7 @@ class Engine:
         self.defaults = defaults
         self.check_stage = check_stage
         self.spelled = spelled
+        self.sampled = sampled
         self._steps: list[Step] = []
 
     def step(
@@ -394,6 +397,13 @@ class Engine:
             return apply
 
         return mark
+
+    def stands_for(self, release: Release) -> tuple[Release, ...]:
+        """The releases whose steps say what this one does: itself, or both neighbours of one between samples."""
+        if not self.sampled or release in self.releases or not self.releases[0] < release < self.releases[-1]:
+            return (release,)
+        after = next(index for index, read in enumerate(self.releases) if release < read)
+        return self.releases[after - 1 : after + 1]
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -56,6 +56,11 @@ def page(engine: str) -> str:
         "",
         f"Read in {len(known.releases)} releases, {known.releases[0]} to {known.releases[-1]}.",
         "A range holds in every release read from its first to its last.",
+        *(
+            ["Builds are samples: what changed between two of them changed somewhere in between."]
+            if known.sampled
+            else []
+        ),
         "The steps stand in the order the engine takes them; one that moved between releases stands in both places.",
         '"Silent" means that the engine prints nothing about it. `{}` stands for a value in a line.',
         "",

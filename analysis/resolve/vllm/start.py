@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analysis.resolve.base import Launch
+from analysis.resolve.base import Launch, Unsettled
 from analysis.resolve.vllm.engine import (
     ARGUMENTS,
     BATCH_LIMIT,
@@ -20,6 +20,7 @@ from analysis.resolve.vllm.engine import (
     speculates,
     step,
 )
+from collector.domain.arguments import Value
 
 _OLD: Final = (
     "speculative_model",
@@ -130,6 +131,60 @@ def unknown_setting(launch: Launch) -> None:
             if launch.since("0.9.1"):
                 launch.reject(f"{name}\n  Unexpected keyword argument", "ValidationError")
             launch.reject(f"SpeculativeConfig.__init__() got an unexpected keyword argument '{name}'", "TypeError")
+
+
+_WHOLE: Final = (
+    "num_speculative_tokens",
+    "draft_tensor_parallel_size",
+    "tensor_parallel_size",
+    "max_model_len",
+    "disable_by_batch_size",
+    "prompt_lookup_max",
+    "prompt_lookup_min",
+    "suffix_decoding_max_tree_depth",
+    "suffix_decoding_max_cached_requests",
+    "dspark_draft_topk",
+)
+_TEXT: Final = ("method", "model", "revision", "code_revision", "quantization", "rejection_sample_method")
+
+
+@step(
+    "vllm-113",
+    "Value of the wrong kind",
+    when="a setting that counts is given a word, a switch another number than 0 or 1, a name a number",
+    then="refused; before 0.9.1 taken as it is, and wrong later on",
+    source=SPECULATIVE,
+    stage=Stage.CONFIGURED,
+    sets=FIELDS,
+)
+def wrong_kind(launch: Launch) -> None:
+    """Numbers in quotes are taken for numbers."""
+    for field in FIELDS:
+        if not launch.given(field) or field in launch.depends or launch[field] is None:
+            continue
+        name, value = field.removeprefix(f"{SPECULATION}."), launch[field]
+        kind = _misfit(name, value, launch.defaults.get(field))
+        if kind is not None and launch.since("0.9.1"):
+            launch.reject(f"{name}\n  Input should be a valid {kind}", "ValidationError")
+        if kind is not None:
+            raise Unsettled(f"what {name}={value!r} does, which is no {kind}")
+        if name in _WHOLE and type(value) is not int:
+            launch[field] = int(value)
+
+
+def _misfit(name: str, value: Value, default: Value) -> str | None:
+    """What kind of value a setting takes, where the one given is another."""
+    if name in _WHOLE:
+        try:
+            whole = isinstance(value, (int, str)) and int(value) is not None
+        except ValueError:
+            whole = False
+        return None if whole else "integer"
+    if name in _TEXT:
+        return None if isinstance(value, str) else "string"
+    if isinstance(default, bool):
+        return None if value in (True, False) else "boolean"
+    return None
 
 
 @step(

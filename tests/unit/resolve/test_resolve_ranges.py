@@ -181,3 +181,59 @@ def test_anything_asked_is_answered(flags: dict[str, object], known: Release, de
     for flag in (flag for flag, value in flags.items() if value is not None):
         assert flag in resolution.effective or flag in resolution.depends or resolution.rejections
     assert not set(resolution.effective) & set(resolution.depends)
+
+
+def test_build_between_samples_is_known_where_both_neighbours_agree() -> None:
+    asked = {"spec_draft_model": "/models/draft.gguf"}
+    between = resolve("llamacpp", asked, release=release("b9150"))
+    assert between.release == release("b9150")
+    assert between.depends["spec_type"] == "the release: b9093 gives 'draft-simple', b9246 gives 'none'"
+    assert between.effective["spec_draft_p_split"] == 0.1
+    same = resolve("llamacpp", asked, release=release("b9700"))
+    assert same.effective["spec_type"] == "none"
+    assert [str(one) for one in same.releases] == ["b9601", "b9702"]
+
+
+SETTINGS = st.dictionaries(
+    st.sampled_from(
+        [
+            "method",
+            "model",
+            "num_speculative_tokens",
+            "prompt_lookup_max",
+            "draft_tensor_parallel_size",
+            "max_model_len",
+            "parallel_drafting",
+            "disable_padded_drafter_batch",
+            "rejection_sample_method",
+            "no_such_setting",
+        ]
+    ),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(1, 200),
+        st.sampled_from(["eagle3", "ngram", "mtp", "draft_model", "suffix", "org/eagle3-head", "some.module", "$X"]),
+    ),
+    max_size=6,
+)
+
+
+@given(SETTINGS, st.sampled_from(known_releases("vllm")), st.sampled_from([None, "h100", "cpu"]), st.booleans())
+def test_any_setting_of_vllm_is_answered(
+    settings: dict[str, object], known: Release, device: str | None, configs: bool
+) -> None:
+    """Words where a number belongs included: what the engine would choke on is left open or refused."""
+    model = LLAMA if configs else None
+    resolution = resolve(
+        "vllm",
+        {"model": "m", "speculative_config": settings},
+        release=known,
+        target=model,
+        draft=model,
+        device=device,
+    )
+    for name in (name for name, value in settings.items() if value is not None):
+        flag = f"speculative_config.{name}"
+        assert flag in resolution.effective or flag in resolution.depends or resolution.rejections
+    assert not set(resolution.effective) & set(resolution.depends)

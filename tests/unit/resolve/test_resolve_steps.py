@@ -28,20 +28,26 @@ def cases(engine: str) -> dict[str, dict[str, Any]]:
     return yaml.safe_load((HERE / f"{engine}_steps.yaml").read_text(encoding="utf-8"))
 
 
-def model(given: str | dict[str, Any] | None, default: dict[str, Any]) -> ModelConfig:
+def model(case: dict[str, Any], whose: str, default: dict[str, Any]) -> ModelConfig | None:
+    """The model of a case; one that says ``null`` is not known."""
+    given = case.get(whose, default)
+    if given is None:
+        return None
     if isinstance(given, str):
         latent = LATENT if given.startswith(("Deepseek", "Kimi")) else {}
         return ModelConfig("config.json", {"architectures": [given], **latent})
-    return ModelConfig("config.json", given or default)
+    return ModelConfig("config.json", given)
 
 
 TARGETS = {
     "sglang": LLAMA,
     "vllm": {**LLAMA, "max_position_embeddings": 131072, "vocab_size": 128256},
+    "llamacpp": {"general.architecture": "qwen3", "vocab_size": 151936},
 }
 DRAFTS = {
     "sglang": {"architectures": ["LlamaForCausalLMEagle3"]},
     "vllm": {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "max_position_embeddings": 2048},
+    "llamacpp": {"general.architecture": "qwen3", "vocab_size": 151936},
 }
 MODELS = {"sglang": {"model_path": "some/model"}, "vllm": {"model": "some/model"}}
 CASES = [(engine, name) for engine in engine_names() for name in cases(engine)]
@@ -53,8 +59,8 @@ def outcome(engine: str, case: dict[str, Any]) -> Resolution:
         {**MODELS.get(engine, {}), **case["requested"]},
         release=Release.parse(str(case["release"])),
         environment=case.get("environment", {}),
-        target=model(case.get("target"), TARGETS.get(engine, LLAMA)),
-        draft=model(case.get("draft"), DRAFTS.get(engine, LLAMA)),
+        target=model(case, "target", TARGETS.get(engine, LLAMA)),
+        draft=model(case, "draft", DRAFTS.get(engine, LLAMA)),
         device=case.get("device", "h100"),
     )
 
@@ -150,7 +156,7 @@ def test_published_rules_are_steps() -> None:
     assert [number for number in range(1, 106) if f"sglang-{number}" not in known and number not in parts] == []
 
 
-@pytest.mark.parametrize(("engine", "rules"), [("vllm", 89)])
+@pytest.mark.parametrize(("engine", "rules"), [("vllm", 89), ("llamacpp", 30)])
 def test_every_published_rule_is_a_step(engine: str, rules: int) -> None:
     known = {row.id for row in rows(engine)}
     assert [number for number in range(1, rules + 1) if f"{engine}-{number}" not in known] == []
@@ -158,7 +164,7 @@ def test_every_published_rule_is_a_step(engine: str, rules: int) -> None:
     assert [number for number in range(1, rules + 1) if f"{engine}-{number}" not in tested] == []
 
 
-@pytest.mark.parametrize(("engine", "count"), [("sglang", 30), ("vllm", 31)])
+@pytest.mark.parametrize(("engine", "count"), [("sglang", 30), ("vllm", 31), ("llamacpp", 16)])
 def test_releases_read(engine: str, count: int) -> None:
     read = known_releases(engine)
     assert list(read) == sorted(read)
