@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from analysis import words
 from analysis.check import PREDICTION, Check, Flag
 from collector.domain.arguments import UNSEEN
 from collector.domain.findings import Finding, Skipped
+
+_FILES: Final = ("--draft-config", "--target-config")
 
 
 def subject_line(check: Check) -> str:
@@ -83,11 +87,7 @@ def refusal_lines(check: Check) -> list[str]:
 
 def decided_by_files(check: Check) -> list[Skipped]:
     """Rules that could not look and would with a file that can be given before a launch."""
-    return [
-        item
-        for item in check.skipped
-        if item.rule != PREDICTION and item.provide.startswith("--") and "LOG" not in item.provide
-    ]
+    return [item for item in check.skipped if item.rule != PREDICTION and item.provide.startswith(_FILES)]
 
 
 def as_asked(check: Check) -> list[Flag]:
