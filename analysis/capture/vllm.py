@@ -114,7 +114,7 @@ def _refused(target: ModelConfig, releases: ReleaseRange) -> list[Capture]:
 def expected_states(draft: ModelConfig, releases: ReleaseRange) -> frozenset[int]:
     """Three before 0.22; later what the draft says, else as many as ``eagle_config`` names, else three."""
     found = set()
-    if before("0.21").intersect(releases) is not None:
+    if before("0.21.99").intersect(releases) is not None:
         found.add(3)
     if since("0.22.0").intersect(releases) is not None:
         ids = nested_ids(draft)

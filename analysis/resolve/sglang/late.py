@@ -260,7 +260,7 @@ def _reduction(model: ModelConfig) -> str:
 
 def _reduction_of(raw: Any) -> str:
     listed = raw.get("architectures")
-    names = listed if isinstance(listed, list) else ()
+    names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     if any(name in _REDUCE_SCATTERED for name in names):
         return "rsv"
     if any(name in _REDUCE_ALONE for name in names) or raw.get("model_type") in ("qwen3", "qwen3_vl_text"):
