@@ -12,6 +12,7 @@ ends as "depends on ...", never as a guess.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -332,6 +333,27 @@ class Launch:
             for flag in step.sets:
                 if self.has(flag):
                     self.depends.setdefault(flag, str(unsettled))
+
+
+def with_names_of_their_own(requested: Mapping[str, Value], nested: tuple[str, ...]) -> dict[str, Value]:
+    """The same flags, with each setting of a nested one (an object, or JSON text) under ``flag.setting``."""
+    named: dict[str, Value] = {}
+    for flag, value in requested.items():
+        inner = _object(value) if flag in nested else None
+        if inner is None:
+            named[flag] = value
+        else:
+            named |= {f"{flag}.{key.replace('-', '_')}": item for key, item in inner.items() if item is not None}
+    return named
+
+
+def _object(value: Value) -> Mapping[str, Any] | None:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
 
 
 class Mark(Protocol):

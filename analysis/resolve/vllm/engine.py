@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.resolve.base import Engine, Launch, Unsettled
+from analysis.resolve.base import Engine, Launch, Unsettled, with_names_of_their_own
 from collector.domain.arguments import Value
 from collector.domain.drafts import ModelConfig
 from collector.domain.versions import Release
@@ -103,24 +103,8 @@ def _since(launch: Launch, part: str) -> tuple[str, ...]:
 
 
 def spelled(requested: Mapping[str, Value]) -> Mapping[str, Value]:
-    """What was asked for, with nested settings under names of their own, whether given as JSON text or as an object."""
-    named: dict[str, Value] = {}
-    for flag, value in requested.items():
-        inner = _inner(value) if flag in NESTED else None
-        if inner is None:
-            named[flag] = value
-        else:
-            named |= {f"{flag}.{key.replace('-', '_')}": item for key, item in inner.items() if item is not None}
-    return named
-
-
-def _inner(value: Value) -> Mapping[str, Any] | None:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return None
-    return value if isinstance(value, dict) else None
+    """What was asked for, with nested settings under names of their own."""
+    return with_names_of_their_own(requested, NESTED)
 
 
 ENGINE: Final = Engine("vllm", "vLLM", releases=READ, defaults=defaults, spelled=spelled)

@@ -43,6 +43,7 @@ TARGETS = {
     "sglang": LLAMA,
     "vllm": {**LLAMA, "max_position_embeddings": 131072, "vocab_size": 128256},
     "llamacpp": {"general.architecture": "qwen3", "vocab_size": 151936},
+    "tensorrt-llm": {**LLAMA, "num_hidden_layers": 32},
 }
 DRAFTS = {
     "sglang": {"architectures": ["LlamaForCausalLMEagle3"]},
@@ -156,7 +157,7 @@ def test_published_rules_are_steps() -> None:
     assert [number for number in range(1, 106) if f"sglang-{number}" not in known and number not in parts] == []
 
 
-@pytest.mark.parametrize(("engine", "rules"), [("vllm", 89), ("llamacpp", 30)])
+@pytest.mark.parametrize(("engine", "rules"), [("vllm", 89), ("llamacpp", 30), ("tensorrt-llm", 21)])
 def test_every_published_rule_is_a_step(engine: str, rules: int) -> None:
     known = {row.id for row in rows(engine)}
     assert [number for number in range(1, rules + 1) if f"{engine}-{number}" not in known] == []
@@ -164,7 +165,7 @@ def test_every_published_rule_is_a_step(engine: str, rules: int) -> None:
     assert [number for number in range(1, rules + 1) if f"{engine}-{number}" not in tested] == []
 
 
-@pytest.mark.parametrize(("engine", "count"), [("sglang", 30), ("vllm", 31), ("llamacpp", 16)])
+@pytest.mark.parametrize(("engine", "count"), [("sglang", 30), ("vllm", 31), ("llamacpp", 16), ("tensorrt-llm", 5)])
 def test_releases_read(engine: str, count: int) -> None:
     read = known_releases(engine)
     assert list(read) == sorted(read)
