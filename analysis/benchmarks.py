@@ -48,20 +48,20 @@ def with_windows_of_rows(record: RunRecord) -> RunRecord:
 
 
 def judged_rows(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
-    """The drafting rows of one setting at one concurrency, with rows without drafts beside them if there are any.
+    """The drafting rows of one setting, at one concurrency on one data set.
 
-    The last setting of the report is judged, and of its loads the first that also ran without drafts. A
-    report without drafts is judged whole.
+    The last setting of the report is judged, and of its loads and data sets the first that also ran without
+    drafts. Of a report without drafts it is the first load.
     """
     drafting = [row for row in rows if row.speculating]
     plain = [row for row in rows if row.speculating is False]
     if not drafting:
-        first = next((row.concurrency for row in plain if row.throughput), None)
-        return [row for row in plain if row.concurrency == first]
+        first = next((_load(row) for row in plain if row.throughput), None)
+        return [row for row in plain if _load(row) == first]
     same = [row for row in drafting if _setting(row) == _setting(drafting[-1])]
-    loads = {row.concurrency for row in plain if row.throughput}
-    load = next((row.concurrency for row in same if row.concurrency in loads), same[0].concurrency)
-    return [row for row in same if row.concurrency == load]
+    loads = {_load(row) for row in plain if row.throughput}
+    load = next((_load(row) for row in same if _load(row) in loads), _load(same[0]))
+    return [row for row in same if _load(row) == load]
 
 
 def drafting_of_rows(rows: Sequence[BenchmarkRow]) -> Drafting | None:
@@ -102,6 +102,10 @@ def report_contradictions(rows: Sequence[BenchmarkRow]) -> Iterator[RowContradic
     mixed = _mixed_rates(rows)
     if mixed is not None:
         yield mixed
+
+
+def _load(row: BenchmarkRow) -> tuple[float | None, str]:
+    return row.concurrency, row.dataset
 
 
 def _setting(row: BenchmarkRow) -> tuple[int | None, int | None, int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.benchmarks import judged_rows
 from analysis.view import RunView
 from collector.domain.evidence import Evidence
 from collector.domain.results import BenchmarkRow
@@ -62,6 +63,8 @@ def _from_table(run: RunView, rows: Sequence[BenchmarkRow], load_difference: flo
     running = run.measured.get("running_requests")
     load = float(running.value) if running is not None else None
     alike = [row for row in rows if row.throughput and _near(row.concurrency, load, load_difference)]
+    data = {row.dataset for row in judged_rows(rows)}  # other prompts are another load
+    alike = [row for row in alike if row.dataset in data]
     plain = [row for row in alike if row.speculating is False]
     same = [row for row in alike if row.speculating and _same_setting(run, row)]
     if not plain or (own is None and not same):
@@ -74,7 +77,8 @@ def _from_table(run: RunView, rows: Sequence[BenchmarkRow], load_difference: flo
     mean = sum(row.throughput or 0.0 for row in plain) / len(plain)
     evidence = (*(row.evidence for row in (*plain[:2], *same[:1])), *run.first_and_last)
     if own is not None:
-        return Throughputs(float(own.value), mean, own.half, None, False, True, None, evidence)
+        length = same[0].acceptance_length if same else None
+        return Throughputs(float(own.value), mean, own.half, None, False, True, length, evidence)
     return Throughputs(same[0].throughput or 0.0, mean, None, None, False, True, same[0].acceptance_length, evidence)
 
 
