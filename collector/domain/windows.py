@@ -82,18 +82,35 @@ Row = TypeVar("Row", Window, PrefillWindow)
 
 
 @dataclass(frozen=True, slots=True)
+class Coded:
+    """A column of few different texts: their list, and for each row (an array) which of them it has."""
+
+    texts: list[str]
+    codes: Any
+
+    def tolist(self) -> list[str]:
+        """The text of each row."""
+        texts = self.texts
+        return [texts[code] for code in self.codes.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
 class Columns(Generic[Row]):
     """Many windows of one kind as columns, which cost a tenth of as many objects.
 
-    ``values`` has one item a field of ``kind``, in its order: a list of ``length`` values, or one
-    value that all rows share.
+    ``values`` has one item a field of ``kind``, in its order: a list or array of ``length`` values (or
+    something else with ``tolist``), or one value that all rows share.
     """
 
     kind: type[Row]
     length: int
     values: tuple[Any, ...]
 
+    def lists(self) -> list[Any]:
+        """The values with plain lists in place of arrays."""
+        return [value.tolist() if hasattr(value, "tolist") else value for value in self.values]
+
     def rows(self) -> list[Row]:
         """The same as objects."""
-        lists = (value if isinstance(value, list) else repeat(value, self.length) for value in self.values)
-        return [self.kind._make(row) for row in zip(*lists, strict=False)]
+        columns = (value if isinstance(value, list) else repeat(value, self.length) for value in self.lists())
+        return [self.kind._make(row) for row in zip(*columns, strict=False)]

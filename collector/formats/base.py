@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import accumulate, count
-from typing import Final, NamedTuple
+from typing import Final
 
 from collector.domain.arguments import LaunchCommand, Value
 from collector.domain.evidence import LONGEST_TEXT, Evidence
@@ -22,8 +21,10 @@ from collector.domain.redaction import redact_text
 from collector.domain.runs import Event, Reading, RunRecord
 from collector.domain.versions import Release
 from collector.domain.windows import Columns, PrefillWindow, Window
+from collector.formats.blocks import Block
 from collector.formats.pairs import PairTail
 from collector.formats.shapes import ShapeCounter
+from collector.formats.tidy import tidied
 
 EVENTS_OF_A_KIND: Final = 1_000
 """Events of one kind that a run keeps; further ones are counted in a note."""
@@ -130,35 +131,6 @@ class RunPart:
     prefills: list[Columns[PrefillWindow]] = field(default_factory=list)
 
 
-class Places(NamedTuple):
-    """Where lines that do not stand one after the other came from: byte offset and line number of each."""
-
-    offsets: list[int]
-    numbers: list[int]
-
-
-class Block(NamedTuple):
-    """Whole lines of a source: where they begin, the number of the first, the bytes.
-
-    Lines that were taken out of others have ``places``; their data ends with a newline.
-    """
-
-    offset: int
-    first_line: int
-    data: bytes
-    places: Places | None = None
-
-    def lines(self) -> Iterator[tuple[int, int, bytes]]:
-        """Byte offset, number and bytes of each line, without its newline."""
-        lines = self.data.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        if self.places is not None:
-            return zip(*self.places, lines, strict=True)
-        starts = accumulate((len(line) + 1 for line in lines), initial=self.offset)
-        return zip(starts, count(self.first_line), lines, strict=False)
-
-
 class Life:
     """A run while it is read: its record, and how many events of each kind it has."""
 
@@ -177,6 +149,13 @@ class Life:
         if count <= EVENTS_OF_A_KIND:
             self.record.events.append(event)
             self.changed = True
+
+    def passed_over(self, kind: str) -> bool:
+        """Whether an event of this kind would not be kept; it is counted then, and need not be made."""
+        if self._kinds.get(kind, 0) < EVENTS_OF_A_KIND:
+            return False
+        self._kinds[kind] += 1
+        return True
 
     @property
     def overflow(self) -> dict[str, int]:
@@ -223,7 +202,7 @@ class Session(ABC):
     def block(self, block: Block) -> None:
         """Read a block of whole lines."""
         read = self.line
-        for position, number, line in block.lines():
+        for position, number, line in tidied(block).lines():
             read(position, number, line)
 
     @abstractmethod

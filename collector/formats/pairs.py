@@ -24,6 +24,7 @@ _ITEM = re.compile(
     rb"(?P<value>-?[\d.]+(?:e[+-]?\d+)?%?|-?nan|-?inf|True|False|[\d.]+ \[[\d.]+)"
 )
 _RANGE_END = re.compile(rb"[\d.]+\]")
+_BEHIND_VALUE = b" ,\r"
 _SPECIAL: Mapping[bytes, Value] = {b"True": True, b"False": False}
 
 
@@ -46,6 +47,23 @@ class Form:
     stop: bytes
     trailing_comma: bool
     names: tuple[str | None, ...]
+
+    @property
+    def first_item(self) -> int:
+        """Which of the parts between commas holds the first value.
+
+        With ``Decode batch, `` the first part is what precedes the first comma; with a full stop it
+        starts the first key.
+        """
+        return 1 if self.stop == b"," else 0
+
+
+class Span(NamedTuple):
+    """Where a value stands in a tail, and our name for it."""
+
+    start: int
+    end: int
+    name: str
 
 
 class PairTail:
@@ -70,15 +88,26 @@ class PairTail:
             return None
         values: dict[str, Value] = {}
         items = tail.split(b", ")
-        # With ``Decode batch, `` the first item is what precedes the first comma; with a full stop it starts the first key.
-        start = 1 if form.stop == b"," else 0
         try:
-            for item, name in zip(items[start:], form.names, strict=False):
+            for item, name in zip(items[form.first_item :], form.names, strict=False):
                 if name is not None:
                     values[name] = _value(item[item.rindex(b": ") + 2 :])
         except ValueError:
             return None
         return Pairs(values, form)
+
+    def spans(self, tail: bytes, form: Form) -> list[Span]:
+        """Where the values stand in a tail that was read to this form."""
+        found: list[Span] = []
+        position = 0
+        items = tail.split(b", ")
+        names = [None] * form.first_item + list(form.names)
+        for item, name in zip(items, names, strict=False):
+            if name is not None:
+                start = position + item.rindex(b": ") + 2
+                found.append(Span(start, position + len(item.rstrip(_BEHIND_VALUE)), name))
+            position += len(item) + 2
+        return found
 
     def _learn(self, tail: bytes) -> Form | None:
         rest = tail
@@ -115,7 +144,7 @@ _UNKNOWN: Final = _Unknown()
 
 
 def _value(text: bytes) -> Value:
-    text = text.rstrip(b" ,\r")
+    text = text.rstrip(_BEHIND_VALUE)
     special = _SPECIAL.get(text)
     if special is not None:
         return special

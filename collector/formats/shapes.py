@@ -30,11 +30,16 @@ class ShapeCounter:
         self._source = source
         self._counts: dict[bytes, int] = {}
         self._examples: dict[bytes, Evidence] = {}
+        self._shapes: dict[bytes, bytes] = {}
 
     def add(self, number: int, text: bytes) -> None:
         """Count one line that was not understood."""
         self.total += 1
-        shape = shape_of(text)
+        shape = self._shapes.get(text)
+        if shape is None:
+            shape = shape_of(text)
+            if len(text) <= LONGEST_SHAPE and len(self._shapes) < SHAPES_KEPT:
+                self._shapes[text] = shape
         if shape in self._counts:
             self._counts[shape] += 1
         elif len(self._counts) < SHAPES_KEPT:

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from collector.domain.errors import UnreadableInput
 from collector.formats import formats
-from collector.formats.base import Block, LogFormat
+from collector.formats.base import LogFormat
+from collector.formats.blocks import Block
 from collector.formats.tidy import tidied
 
 
@@ -19,18 +20,15 @@ class Stranger(NamedTuple):
     hint: str = ""
 
 
-_UNPACK: Final = "unpack it first, for instance: {} FILE | draftscope diagnose -"
+_UNPACK: Final = "unpack it first, and give the folder or the log itself"
 _STRANGERS: Final = (
     Stranger(
         "an HTML page",
         re.compile(rb"\s*<(?:!doctype html|html)\b", re.IGNORECASE),
         "save the log itself, not the page that shows it",
     ),
-    Stranger("a gzip file", re.compile(rb"\x1f\x8b"), _UNPACK.format("zcat")),
-    Stranger("a Zstandard file", re.compile(rb"\x28\xb5\x2f\xfd"), _UNPACK.format("zstdcat")),
-    Stranger("a bzip2 file", re.compile(rb"BZh[1-9]"), _UNPACK.format("bzcat")),
-    Stranger("an xz file", re.compile(rb"\xfd7zXZ\x00"), _UNPACK.format("xzcat")),
-    Stranger("a zip archive", re.compile(rb"PK\x03\x04"), "unpack it first"),
+    Stranger("a zip archive", re.compile(rb"PK\x03\x04"), _UNPACK),
+    Stranger("a tar archive", re.compile(rb"(?s).{257}ustar"), _UNPACK),
     Stranger("a PDF document", re.compile(rb"%PDF-")),
     Stranger(
         "a log of vLLM",

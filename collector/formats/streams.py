@@ -13,7 +13,8 @@ from collector.domain.errors import UnreadableInput
 from collector.domain.evidence import Evidence
 from collector.domain.runs import Reading, UnreadShape
 from collector.formats import format_of, formats
-from collector.formats.base import Block, LogFormat, ReadOptions, RunPart, Session, decode
+from collector.formats.base import LogFormat, ReadOptions, RunPart, Session, decode
+from collector.formats.blocks import Block
 from collector.formats.shapes import SHAPES_SHOWN
 from collector.formats.sniff import recognise_log
 from collector.formats.tidy import tidied
@@ -179,7 +180,7 @@ class Stream:
             for name, inner in self._unwrapper.block(tidied(block, wrapped=True)):
                 self._give(name, inner)
         elif self._session is not None:
-            self._session.block(tidied(block))
+            self._session.block(block)
         else:
             self._lines += block.data.count(b"\n")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from collector.formats.base import Block, Places
+from collector.formats.blocks import Block, Places
 
 _ESCAPES: Final = re.compile(
     rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]"  # colours and cursor movements
@@ -18,6 +18,8 @@ _ESCAPES: Final = re.compile(
 )
 _PROGRESS: Final = (b"%|", b"% Completed", b"it/s", b"s/it")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+UNTIDY: Final = (b"\x1b", b"\r", b"\x00")
+"""A line with one of these is changed."""
 
 
 def tidied(block: Block, *, wrapped: bool = False) -> Block:
@@ -26,33 +28,35 @@ def tidied(block: Block, *, wrapped: bool = False) -> Block:
     What is ``wrapped`` keeps carriage returns inside its lines: each line is to be peeled as a whole.
     """
     data = block.data
-    marked = block.offset == 0 and data.startswith(_BYTE_ORDER_MARK)
-    if not marked and b"\x1b" not in data and b"\r" not in data and b"\x00" not in data:
+    if not (starts_with_mark(block) or any(character in data for character in UNTIDY)):
         return block
     texts: list[bytes] = []
     offsets: list[int] = []
     numbers: list[int] = []
     for offset, number, line in block.lines():
-        text = line.removeprefix(_BYTE_ORDER_MARK) if marked and offset == 0 else line
-        text = without_escapes(text)
-        if b"\x00" in text:
-            text = text.strip(b"\x00")
-        text = text.rstrip(b"\r")
-        if b"\r" in text and not wrapped:
-            for start, part in seen_parts(text):
-                texts.append(part)
-                offsets.append(offset + start)
-                numbers.append(number)
-        else:
+        for place, text in tidied_parts(offset, line, wrapped=wrapped):
             texts.append(text)
-            offsets.append(offset)
+            offsets.append(place)
             numbers.append(number)
     return Block(block.offset, block.first_line, b"\n".join(texts) + b"\n", Places(offsets, numbers))
 
 
-def tidied_line(line: bytes) -> bytes:
-    """One line without these, cut to what a terminal would show last."""
-    return without_escapes(line).strip(b"\x00\r").rpartition(b"\r")[2]
+def starts_with_mark(block: Block) -> bool:
+    """Whether a source begins with this block and with a byte order mark."""
+    return block.offset == 0 and block.data.startswith(_BYTE_ORDER_MARK)
+
+
+def tidied_parts(offset: int, line: bytes, *, wrapped: bool = False) -> list[tuple[int, bytes]]:
+    """The lines that one line is without these, each with its place."""
+    if offset == 0:
+        line = line.removeprefix(_BYTE_ORDER_MARK)
+    line = without_escapes(line)
+    if b"\x00" in line:
+        line = line.strip(b"\x00")
+    line = line.rstrip(b"\r")
+    if wrapped or b"\r" not in line:
+        return [(offset, line)]
+    return [(offset + start, part) for start, part in seen_parts(line)]
 
 
 def without_escapes(line: bytes) -> bytes:

@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 
 from collector.formats.base import Place
 
-HEADS_KEPT: Final = 4_096
+HEADS_KEPT: Final = 1_024
+TIME_LENGTH: Final = len("[2026-01-01 00:00:00")
+MINUTE_LENGTH: Final = len("[2026-01-01 00:00:")
 
 _HEAD = re.compile(
     rb"(?:\([\w.:-]+ pid=\d+(?:, ip=[\d.]+)?\) )?"  # Ray
@@ -40,11 +42,41 @@ class Head(NamedTuple):
     milliseconds: bool
 
 
+class _Unread:
+    """Marks what was not looked at yet; ``None`` marks text that is no prefix or time."""
+
+
+_UNREAD: Final = _Unread()
+
+
+class Instants:
+    """Turns the time of a prefix into seconds since 1970; the lines of a minute share the work."""
+
+    def __init__(self) -> None:
+        self._minutes: dict[bytes, float | None] = {}
+
+    def at(self, time: bytes) -> float | None:
+        """The instant of ``[2026-01-01 00:00:00``, ``None`` for other text and for instants that do not exist."""
+        minute, second = time[:MINUTE_LENGTH], time[MINUTE_LENGTH:]
+        begin = self._minutes.get(minute, _UNREAD)
+        if isinstance(begin, _Unread):
+            head = read_head(minute + b"00]")
+            begin = None if head is None else head.at
+            if len(self._minutes) >= HEADS_KEPT:
+                self._minutes.clear()
+            self._minutes[minute] = begin
+        if begin is None or len(second) != 2 or not second.isdigit() or second >= b"62":
+            return None
+        return begin + int(second)
+
+
 class HeadReader:
-    """Reads prefixes; many lines share one, so those already read are remembered."""
+    """Reads prefixes; many lines share one, or the time or the tags of one, so what was read is remembered."""
 
     def __init__(self) -> None:
         self._heads: dict[bytes, Head | None] = {}
+        self._instants = Instants()
+        self._tags: dict[bytes, Ranks] = {}
 
     def read(self, line: bytes) -> Head | None:
         """The prefix of a line, ``None`` if it has none."""
@@ -56,18 +88,21 @@ class HeadReader:
         text = line[: end + 1]
         head = self._heads.get(text, _UNREAD)
         if isinstance(head, _Unread):
-            head = read_head(text)
+            head = self._head(text)
             if len(self._heads) >= HEADS_KEPT:
                 self._heads.clear()
             self._heads[text] = head
         return head
 
-
-class _Unread:
-    """Marks a prefix that was not looked at yet; ``None`` marks text that is no prefix."""
-
-
-_UNREAD: Final = _Unread()
+    def _head(self, text: bytes) -> Head | None:
+        ranks = self._tags.get(text[TIME_LENGTH:])
+        if ranks is not None:
+            at = self._instants.at(text[:TIME_LENGTH])
+            return None if at is None else Head(len(text) + 1, at, ranks, milliseconds=False)
+        head = read_head(text)
+        if head is not None and not head.milliseconds and text[:1] == b"[" and len(self._tags) < HEADS_KEPT:
+            self._tags[text[TIME_LENGTH:]] = head.ranks
+        return head
 
 
 def read_head(text: bytes) -> Head | None:

@@ -7,6 +7,7 @@ rank. Their batches are the same and their clocks are not.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
 
 from collector.domain.windows import PrefillWindow, Window
@@ -29,15 +30,19 @@ class Repeats(Generic[Sampled]):
     def __init__(self) -> None:
         self._held: dict[tuple[str, int], tuple[Sampled, object]] = {}
         self._recent: dict[str, deque[tuple[int, float, object]]] = {}
+        self._waiting: dict[str, list[Callable[[], Iterable[tuple[float, object]]]]] = {}
+
+    @property
+    def holding(self) -> bool:
+        """Whether a sample is held back."""
+        return bool(self._held)
 
     def add(self, sample: Sampled, ranks: Ranks, content: object) -> list[Sampled]:
         """The samples that are certain now."""
         tensor, group = ranks.tensor, ranks.group
         if tensor is None:
             return [sample]
-        recent = self._recent.get(group)
-        if recent is None:
-            recent = self._recent[group] = deque(maxlen=RECENT_KEPT)
+        recent = self._recent_of(group)
         repeated = tensor > 0 and any(
             rank < tensor and seen == content and sample.at - at <= SAME_INSTANT_SECONDS for rank, at, seen in recent
         )
@@ -50,6 +55,27 @@ class Repeats(Generic[Sampled]):
         else:
             self._held[group, tensor] = (sample, content)
         return certain
+
+    def remember(self, ranks: Ranks, count: int, latest: Callable[[], Iterable[tuple[float, object]]]) -> None:
+        """Take note of samples of the lowest rank that were passed on without :meth:`add`.
+
+        ``latest`` gives instants and contents of the last ``count`` of them. It is called only if a
+        higher rank prints later on.
+        """
+        waiting = self._waiting.setdefault(ranks.group, [])
+        if count >= RECENT_KEPT:
+            waiting.clear()
+        waiting.append(latest)
+        if len(waiting) > RECENT_KEPT:
+            del waiting[0]
+
+    def _recent_of(self, group: str) -> deque[tuple[int, float, object]]:
+        recent = self._recent.get(group)
+        if recent is None:
+            recent = self._recent[group] = deque(maxlen=RECENT_KEPT)
+        for latest in self._waiting.pop(group, ()):
+            recent.extend((0, at, content) for at, content in latest())
+        return recent
 
     def _release(self, sample: Sampled, group: str, tensor: int, content: object) -> list[Sampled]:
         """Decide about held samples: this one's rank prints again, or a lower rank repeats one."""

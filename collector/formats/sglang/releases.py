@@ -123,9 +123,14 @@ class Clues:
                 self.add(Trust.PREFILL, "prefill line without #pending-token", "-0.5.10")
         self._add_keys(Trust.PREFILL, "prefill line has ", keys, _PREFILL_KEYS)
 
+    @property
+    def has_enough_pairs(self) -> bool:
+        """Whether further pairs of length and rate change nothing."""
+        return len(self.pairs) >= PAIRS_KEPT
+
     def add_pair(self, length: float, rate: float) -> None:
         """A printed length and rate of one decode line."""
-        if length > 1.0 and len(self.pairs) < PAIRS_KEPT:
+        if length > 1.0 and not self.has_enough_pairs:
             self.pairs[length, rate] = None
 
     def add_arguments(self, form: ArgumentForm, names: Iterable[str]) -> None:

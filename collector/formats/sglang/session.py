@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.domain.arguments import Argument, Arguments, Value
 from collector.domain.evidence import LONGEST_TEXT, Evidence
@@ -13,7 +13,18 @@ from collector.domain.redaction import redact_text, redact_value
 from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import ReleaseRange
 from collector.domain.windows import PrefillWindow, Window
-from collector.formats.base import EVENTS_OF_A_KIND, Dispatch, Life, Line, Place, ReadOptions, RunPart, Session, decode
+from collector.formats.base import (
+    EVENTS_OF_A_KIND,
+    Dispatch,
+    Life,
+    Line,
+    Place,
+    ReadOptions,
+    RunPart,
+    Session,
+    decode,
+)
+from collector.formats.blocks import LARGE, Block
 from collector.formats.pairs import Form, Pairs
 from collector.formats.sglang.arguments import ArgumentForm, read_arguments
 from collector.formats.sglang.lines import ACCESS, ARGUMENTS, DECODE, LINES, PREFILL
@@ -22,6 +33,9 @@ from collector.formats.sglang.prefix import Head, HeadReader, without_colour, wi
 from collector.formats.sglang.ranks import Repeats
 from collector.formats.sglang.releases import Clues, Trust
 from collector.formats.tracebacks import BEGIN, Tracebacks
+
+if TYPE_CHECKING:
+    from collector.formats.sglang.bulk import BulkReader, View
 
 DEFAULT_INTERVAL: Final = 40
 """Decode steps between two decode lines where neither log nor launch command states them."""
@@ -48,7 +62,7 @@ _ALGORITHMS_WITH_TWO_OWN_TOKENS: Final = ("UNO",)
 
 
 @dataclass
-class _Facts:
+class Facts:
     """What the session keeps of the run it is in, beside the record itself."""
 
     life: Life
@@ -97,12 +111,49 @@ class SglangSession(Session):
         assert decode_tail is not None
         assert prefill_tail is not None
         self._decode_tail, self._prefill_tail = decode_tail, prefill_tail
-        self._run: _Facts | None = None
+        self._run: Facts | None = None
         self._waiting = _Announced()
         self._now: float | None = None
         self._tracebacks = Tracebacks(_ARGUMENT_STAGE_FILES)
+        self._bulk: BulkReader | None = None
 
     # ---- lines
+
+    def block(self, block: Block) -> None:
+        """Read a block of whole lines; a large one as arrays."""
+        if len(block.data) < LARGE:
+            super().block(block)
+            return
+        if self._bulk is None:
+            from collector.formats.sglang.bulk import BulkReader  # numpy takes longer to load than a small log to read
+
+            self._bulk = BulkReader(self, self._decode_tail, self._prefill_tail)
+        self._bulk.read(block)
+
+    def stretch(self, view: View, first: int, last: int, *, sampled: bool, last_at: float) -> Facts | None:
+        """Lines in bulk, none of them a message: what they mean, without their samples; the run they are in.
+
+        ``sampled`` says whether there are samples among them, ``last_at`` when the last line was printed.
+        """
+        if self._tracebacks.active and self._tracebacks.reached:
+            self._end_traceback()
+        facts = self._run
+        if sampled:
+            if facts is None:
+                first, at = view.first_sample(first)
+                facts = self._open(at)
+            facts.life.changed = True
+            self._serve(facts)
+        if facts is not None:
+            ended_at: float | None = last_at
+            if facts.stopping or view.some_milliseconds:
+                ended_at, milliseconds = view.touching(first, last, loud=facts.stopping)
+                if milliseconds:
+                    self._tell_milliseconds(facts)
+            if ended_at is not None:
+                facts.life.record.ended_at = ended_at
+        self._now = last_at
+        return facts
 
     def line(self, position: int, number: int, line: bytes) -> None:
         """Read one line; one into which another was glued is read as two."""
@@ -197,20 +248,24 @@ class SglangSession(Session):
             return
         facts.life.record.ended_at = head.at
         if head.milliseconds:
-            facts.clues.add(Trust.PREFIX, "milliseconds in the time", "0.5.6-")
+            self._tell_milliseconds(facts)
 
-    def _current(self, at: float | None) -> _Facts:
+    @staticmethod
+    def _tell_milliseconds(facts: Facts) -> None:
+        facts.clues.add(Trust.PREFIX, "milliseconds in the time", "0.5.6-")
+
+    def _current(self, at: float | None) -> Facts:
         """The open run; without an argument line the file's lines are one run."""
         if self._run is None:
             self._open(at)
         assert self._run is not None
         return self._run
 
-    def _open(self, at: float | None) -> _Facts:
+    def _open(self, at: float | None) -> Facts:
         self._close()
         record = RunRecord("sglang", self.options.source, self.options.engine_version, started_at=at, ended_at=at)
         life = self.begin(record)
-        facts = _Facts(life, float(DEFAULT_INTERVAL))
+        facts = Facts(life, float(DEFAULT_INTERVAL))
         launch = self.options.launch
         interval = launch.requested.get("decode_log_interval") if launch is not None else None
         if isinstance(interval, int) and interval > 0:
@@ -226,6 +281,8 @@ class SglangSession(Session):
 
     def _close(self) -> None:
         """The open run ends: what it held back is decided."""
+        if self._bulk is not None:
+            self._bulk.flush()
         facts, self._run = self._run, None
         if facts is None:
             return
@@ -240,7 +297,7 @@ class SglangSession(Session):
             self.note(f"{count} further events of kind {kind} were read and not kept")
         facts.life.ended = True
 
-    def _conclude(self, facts: _Facts) -> None:
+    def _conclude(self, facts: Facts) -> None:
         record = facts.life.record
         record.release_range, notes = facts.clues.conclude(facts.values)
         if notes:
@@ -336,7 +393,7 @@ class SglangSession(Session):
             facts.clues.add(Trust.WORDING, f"line {line.name}", line.versions)
         facts.life.add(event)
 
-    def _serve(self, facts: _Facts) -> None:
+    def _serve(self, facts: Facts) -> None:
         """The run serves: an exception before was survived."""
         facts.served = True
         if facts.exception is not None:
@@ -368,12 +425,16 @@ class SglangSession(Session):
     def _end_traceback(self) -> None:
         """A traceback is over: what was raised means a crash, a refused start, or nothing for the run."""
         raised = self._tracebacks.end()
+        facts = self._run
         if raised is None:
             return
-        name, _, text = decode(raised.line[:LONGEST_TEXT]).partition(":")
-        values: dict[str, Value] = {"exception": name.strip(), "message": redact_text(text.strip())}
-        event = Event("exception", self.evidence(raised.number, raised.line), self._now, values)
-        facts = self._run
+        survived = facts is not None and facts.served and not (facts.stopping or raised.fatal)
+        if facts is not None and survived and facts.life.passed_over("exception"):
+            return
+        evidence = self.evidence(raised.number, raised.line)
+        name, _, text = evidence.text[:LONGEST_TEXT].partition(":")
+        values: dict[str, Value] = {"exception": name.strip(), "message": text.strip()}
+        event = Event("exception", evidence, self._now, values)
         if raised.fatal:
             facts = self._current(self._now)
             facts.life.add(replace(event, kind="crashed"))
@@ -382,7 +443,7 @@ class SglangSession(Session):
             self._waiting.refusal = event
         elif facts.stopping:
             return  # processes that are shut down often end in one
-        elif facts.served:
+        elif survived:
             facts.life.add(event)
         else:
             facts.exception = event
@@ -394,6 +455,8 @@ class SglangSession(Session):
         if pairs is None:
             self.reading.torn_samples += 1
             return
+        if self._bulk is not None:
+            self._bulk.flush()  # samples before this one come first
         self.reading.understood += 1
         facts = self._current(head.at)
         self._touch(head, last_words=True)  # a draining server still decodes
@@ -405,7 +468,7 @@ class SglangSession(Session):
         facts.life.changed = True
         facts.life.record.windows += facts.decodes.add(window, head.ranks, _same_decode(window))
 
-    def _window(self, facts: _Facts, position: int, number: int, head: Head, pairs: Pairs) -> Window:
+    def _window(self, facts: Facts, position: int, number: int, head: Head, pairs: Pairs) -> Window:
         values: dict[str, Any] = pairs.values
         running = values["running_requests"]
         length, rate = values.get("printed_length"), values.get("printed_rate")
@@ -450,6 +513,8 @@ class SglangSession(Session):
         if pairs is None:
             self.reading.torn_samples += 1
             return
+        if self._bulk is not None:
+            self._bulk.flush()  # samples before this one come first
         self.reading.understood += 1
         facts = self._current(head.at)
         self._touch(head, last_words=True)  # a draining server still decodes

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, NamedTuple
 
-from collector.formats.tidy import tidied_line
-from collector.formats.wrappers.base import Wrapper
+from collector.formats.tidy import without_escapes
+from collector.formats.wrappers.base import Peeled, Wrapper
 
 LINES_SAMPLED: Final = 400
 ENOUGH: Final = 0.5
@@ -56,15 +56,30 @@ def recognise_wrapper(head: bytes, likeness: Likeness, depth: int = 0) -> Wrappe
     sample = lines[:: max(1, len(lines) // LINES_SAMPLED)]
     candidates: list[_Candidate] = []
     for wrapper in wrappers():
-        share = sum(1 for line in sample if wrapper.peel(line) is not None) / len(sample)
+        share = sum(1 for line in sample if _peeled(wrapper, line) is not None) / len(sample)
         if share < (ENOUGH_IF_LOOSE if wrapper.loose else ENOUGH):
             continue
-        beneath = b"\n".join(found.text for line in lines if (found := wrapper.peel(line)) is not None)
+        beneath = b"\n".join(found.text for line in lines if (found := _peeled(wrapper, line)) is not None)
         alike = likeness(beneath)
-        if wrapper.loose and alike <= likeness(head) and recognise_wrapper(beneath, likeness, depth + 1) is None:
+        if (
+            wrapper.loose
+            and not _better(alike, lines, likeness)
+            and not recognise_wrapper(beneath, likeness, depth + 1)
+        ):
             continue
         candidates.append(_Candidate(share, alike, -len(beneath), wrapper))
     return max(candidates, key=lambda candidate: candidate[:3]).wrapper if candidates else None
+
+
+def _better(alike: int, lines: list[bytes], likeness: Likeness) -> bool:
+    """Whether lines look less like an engine's log as they are; only what begins a line counts."""
+    return alike > likeness(b"\n".join(lines).replace(b"\r", b" "))
+
+
+def _peeled(wrapper: Wrapper, line: bytes) -> Peeled | None:
+    """A line, or what stands behind a progress bar in it, without its wrapping."""
+    found = wrapper.peel(line)
+    return wrapper.peel(line.rpartition(b"\r")[2]) if found is None and b"\r" in line else found
 
 
 def _lines(head: bytes) -> list[bytes]:
@@ -72,4 +87,4 @@ def _lines(head: bytes) -> list[bytes]:
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines.pop()
-    return [tidy for line in lines if (tidy := tidied_line(line)).strip()]
+    return [tidy for line in lines if (tidy := without_escapes(line).strip(b"\x00\r")).strip()]

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from collector.formats.base import Block, Places
-from collector.formats.blocks import LINE_CAP
+from collector.formats.blocks import LINE_CAP, Block, Places
 from collector.formats.tidy import seen_parts
 from collector.formats.wrappers.base import Wrapper
 
