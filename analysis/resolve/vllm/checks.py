@@ -41,7 +41,7 @@ _LENGTH: Final = field_of("synthetic_acceptance_length")
 )
 def ranks_of_draft(launch: Launch) -> None:
     """The draft is split like its target."""
-    if not loads_draft(launch) or launch[DRAFT_RANKS] is not None:
+    if not speculates(launch) or launch[DRAFT_RANKS] is not None or not loads_draft(launch):
         return
     alone = drafts_with(launch, "mlp_speculator")
     if alone and launch[_RANKS] > 1:

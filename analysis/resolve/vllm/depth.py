@@ -135,7 +135,7 @@ def bounds_in_vain(launch: Launch) -> None:
 )
 def suffix_depth(launch: Launch) -> None:
     """An upper limit; the match decides each time."""
-    if drafts_with(launch, "suffix") and launch[TOKENS] is None:
+    if speculates(launch) and launch[TOKENS] is None and drafts_with(launch, "suffix"):
         launch.announce(launch[_SUFFIX_DEPTH])
         launch[TOKENS] = launch[_SUFFIX_DEPTH]
 
@@ -236,7 +236,7 @@ def first_layer(launch: Launch) -> None:
 )
 def tokens_as_predicted(launch: Launch) -> None:
     """Some drafts predict a fixed number of tokens."""
-    if not loads_draft(launch) or launch[TOKENS] is not None:
+    if not speculates(launch) or launch[TOKENS] is not None or not loads_draft(launch):
         return
     predicted = _predicted(launch)
     if drafts_with(launch, "dspark") and launch.since("0.31"):
@@ -407,7 +407,7 @@ def most_tokens(launch: Launch) -> None:
 )
 def draft_context(launch: Launch) -> None:
     """The draft follows as far as both models go."""
-    if not loads_draft(launch) or launch[DRAFT_LENGTH] is not None:
+    if not speculates(launch) or launch[DRAFT_LENGTH] is not None or not loads_draft(launch):
         return
     own, target = _draft_context(launch), target_length(launch)
     if own > target:

@@ -194,6 +194,14 @@ def test_build_between_samples_is_known_where_both_neighbours_agree() -> None:
     assert [str(one) for one in same.releases] == ["b9601", "b9702"]
 
 
+def test_what_a_draft_cannot_change_is_known_without_its_config() -> None:
+    asked = {"model": "m", "speculative_config": {"model": "Qwen/Qwen3-0.6B", "num_speculative_tokens": 3}}
+    resolution = resolve("vllm", asked, release=release("0.32.0"))
+    assert "draft's config.json" in resolution.depends["speculative_config.method"]
+    assert resolution.effective["speculative_config.num_speculative_tokens"] == 3
+    assert resolution.effective["speculative_config.model"] == "Qwen/Qwen3-0.6B"
+
+
 SETTINGS = st.dictionaries(
     st.sampled_from(
         [
