@@ -14,11 +14,11 @@ from analysis.base import catalogue
 from analysis.case import Case
 from analysis.correction import Correction, correct
 from analysis.documents import finding_document, plain
-from analysis.meaning import same_meaning
+from analysis.drafting import concerns_drafts
 from analysis.outcomes import outcomes
 from analysis.resolve import Change, Resolution, known_releases, resolve_range
 from analysis.view import ALWAYS_PREDICTED, RunView
-from collector.domain.arguments import UNSEEN, Arguments, LaunchCommand, Seen
+from collector.domain.arguments import METHOD_FLAG, METHOD_FLAGS, UNSEEN, Arguments, LaunchCommand, Seen, same_meaning
 from collector.domain.drafts import ModelConfig
 from collector.domain.evidence import Evidence
 from collector.domain.findings import Confidence, Finding, RuleCrash, RuledOut, Severity, Skipped
@@ -32,6 +32,7 @@ PREDICTION: Final = "resolve"
 """Stands for a rule where a prediction could not be made."""
 NOT_ACTIVE: Final = "FLG006"
 _ABSENT: Final = "no such flag"
+STARTS: Final = "starts"
 _LONGEST: Final = 120
 """Characters of an engine's message in the headline."""
 
@@ -116,7 +117,8 @@ class Check:
     """What is to be said about one launch command.
 
     ``flags`` has those that were asked for first, then the others whose value is known or hangs
-    on something. ``differences`` is filled where the release is not known. ``corrected`` is a
+    on something. Where the release is not known, ``resolution`` holds for all releases that take the
+    command (the newest stretch of them), ``starts`` says which do, ``differences`` where these differ. ``corrected`` is a
     command of which nothing is overridden, ignored or refused, ``None`` where none is needed or
     known; ``corrections`` say what was done to get there.
     """
@@ -129,6 +131,7 @@ class Check:
     ruled_out: tuple[RuledOut, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     crashes: tuple[RuleCrash, ...] = ()
+    starts: tuple[tuple[str, str], ...] = ()
     differences: tuple[Difference, ...] = ()
     corrected: LaunchCommand | None = None
     corrections: tuple[Correction, ...] = field(default=())
@@ -176,6 +179,10 @@ class Check:
         serious = [finding for finding in self.findings if finding.severity >= Severity.WARNING]
         if serious:
             return f"{serious[0].title}."
+        if len(self.starts) > 1:
+            return f"It starts only in some releases: {words.listing([span for span, said in self.starts if said == STARTS])}."
+        if METHOD_FLAG.get(self.engine) in {item.flag for item in self.differences}:
+            return "Whether and how it drafts depends on the release (--engine-version)."
         differing = [item.flag for item in self.differences if item.flag in self.flags and self.flags[item.flag].asked]
         if differing:
             return f"What becomes of {_flags_in_words(differing)} depends on the release (--engine-version)."
@@ -211,6 +218,7 @@ class Check:
             ],
             "unknown": {name: self.launch.nearest.get(name) for name in self.launch.unknown},
             "announced": list(self.resolution.announced),
+            "starts_by_release": dict(self.starts),
             "differences": {item.flag: dict(item.stretches) for item in self.differences},
             "corrected": None if self.corrected is None else self.corrected.text,
             "corrections": [item.document() for item in self.corrections],
@@ -227,10 +235,15 @@ class Check:
 
 def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand], str]) -> Check:
     """Judge a launch command; ``render`` writes the corrected one as text."""
+    releases = known_releases(launch.engine) if given.release is None else ()
+    each = [_resolve(launch, given, ReleaseRange(release, release)) for release in releases]
+    taking = [one for one in each if not one.rejections]
+    span = _newest_that_start(each)
     record = RunRecord(
         engine=launch.engine,
         source=launch.source,
         engine_version=given.release,
+        release_range=span,
         arguments=Arguments().with_launch(launch),
         launch=launch,
         draft_config=given.draft,
@@ -242,7 +255,7 @@ def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand],
     resolution = case.run.resolution or Resolution(
         launch.engine, given.release, reason=case.run.prediction_fault or "the command asks for nothing"
     )
-    corrected, corrections = correct(launch, resolution, lambda asked: _resolve(asked, given))
+    corrected, corrections = correct(launch, resolution, lambda asked: _resolve(asked, given, case.run.releases))
     if any(finding.rule == NOT_ACTIVE for finding in found.findings):
         corrected, corrections = None, ()  # leaving out what is ignored would not bring the speculation that is wanted
     return Check(
@@ -254,7 +267,8 @@ def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand],
         ruled_out=tuple(found.ruled_out),
         skipped=(*_open(resolution, record), *found.skipped),
         crashes=tuple(found.crashes),
-        differences=_differences(launch, given),
+        starts=_starts(each),
+        differences=_differences(launch, taking),
         corrected=None if corrected is None else replace(corrected, text=render(corrected)),
         corrections=corrections,
     )
@@ -276,8 +290,7 @@ def schema() -> dict[str, Any]:
     return published
 
 
-def _resolve(launch: LaunchCommand, given: Given) -> Resolution:
-    releases = ReleaseRange(given.release, given.release)
+def _resolve(launch: LaunchCommand, given: Given, releases: ReleaseRange) -> Resolution:
     return resolve_range(
         launch.engine,
         launch.requested,
@@ -357,25 +370,43 @@ def _flag_document(flag: Flag) -> dict[str, Any]:
     return document
 
 
-def _differences(launch: LaunchCommand, given: Given) -> tuple[Difference, ...]:
-    """Where the releases that were read treat this command differently: flags asked for, and defaults overridden."""
-    if given.release is not None:
-        return ()
-    each = [_resolve(launch, replace(given, release=release)) for release in known_releases(launch.engine)]
+def _newest_that_start(each: Sequence[Resolution]) -> ReleaseRange:
+    """The newest releases in a row that take the command; all where none does."""
+    newest: list[Release | None] = []
+    for one in reversed(each):
+        if not one.rejections:
+            newest.append(one.release)
+        elif newest:
+            break
+    return ReleaseRange(newest[-1], newest[0]) if newest else ReleaseRange()
+
+
+def _starts(each: Sequence[Resolution]) -> tuple[tuple[str, str], ...]:
+    """Which releases take the command, and why others refuse it."""
+    return _stretches(
+        (one.release, f"refused: {_short(one.rejections[0].message)}" if one.rejections else STARTS) for one in each
+    )
+
+
+def _differences(launch: LaunchCommand, each: Sequence[Resolution]) -> tuple[Difference, ...]:
+    """Where the releases that take the command treat it differently: flags asked for, and defaults overridden."""
     found = []
     for name in dict.fromkeys([*launch.requested, *(name for one in each for name in _overridden_defaults(one))]):
-        stretches: list[tuple[Release, Release, str]] = []
-        for one in each:
-            said = _outcome(one, name)
-            if one.release is None or (said == _ABSENT and name not in launch.requested):
-                continue
-            if stretches and stretches[-1][2] == said:
-                stretches[-1] = (stretches[-1][0], one.release, said)
-            else:
-                stretches.append((one.release, one.release, said))
+        said = ((one.release, _outcome(one, name)) for one in each)
+        stretches = _stretches(pair for pair in said if pair[1] != _ABSENT)
         if len(stretches) > 1:
-            found.append(Difference(name, tuple((_span(first, last), said) for first, last, said in stretches)))
+            found.append(Difference(name, stretches))
     return tuple(found)
+
+
+def _stretches(said: Iterable[tuple[Release | None, str]]) -> tuple[tuple[str, str], ...]:
+    """What releases have in common, oldest first: ``0.4.4 to 0.5.2`` and what is said of them."""
+    found: list[tuple[Release, Release, str]] = []
+    for release, text in said:
+        assert release is not None
+        first = found.pop()[0] if found and found[-1][2] == text else release
+        found.append((first, release, text))
+    return tuple((_span(first, last), text) for first, last, text in found)
 
 
 def _overridden_defaults(resolution: Resolution) -> list[str]:
@@ -384,7 +415,8 @@ def _overridden_defaults(resolution: Resolution) -> list[str]:
         change.flag
         for change in resolution.changes
         if change.flag in ALWAYS_PREDICTED
-        or (change.line is not None and (change.before is not None or change.flag.startswith("speculative")))
+        or change.flag in METHOD_FLAGS
+        or (change.line is not None and (change.before is not None or concerns_drafts(change.flag)))
     ]
 
 
@@ -408,4 +440,4 @@ def _outcome(resolution: Resolution, name: str) -> str:
         return words.value(resolution.effective[name]) + (", without effect" if ignored else "")
     if name in resolution.depends:
         return f"depends on {resolution.depends[name]}"
-    return "does not start" if resolution.rejections else _ABSENT
+    return _ABSENT

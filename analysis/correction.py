@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from analysis import words
-from analysis.meaning import same_meaning
+from analysis.drafting import concerns_drafts
 from analysis.resolve import Resolution
-from collector.domain.arguments import UNSEEN, LaunchCommand, Seen, Value
+from collector.domain.arguments import METHOD_FLAGS, UNSEEN, LaunchCommand, Seen, Value, same_meaning
 
 MOST_ATTEMPTS: Final = 12
 """Commands that are predicted in search of one that starts. Count; each takes milliseconds."""
-METHODS: Final = frozenset({"model", "model_path", "speculative_algorithm", "speculative_config.method"})
+METHODS: Final = frozenset({"model", "model_path", *METHOD_FLAGS})
 """Flags without which the command would be another deployment; they are not left out to make it start."""
 
 
@@ -99,7 +99,7 @@ def _repairs(launch: LaunchCommand, message: str) -> Iterator[list[Correction]]:
                 Correction(field, UNSEEN, requested[name], f"{nearest} was probably meant"),
             ]
     yield from _completed_chain(launch)
-    drafting = [name for name in requested if name.startswith("speculative") and name not in named]
+    drafting = [name for name in requested if concerns_drafts(name) and name not in named]
     for name in [*named, *drafting]:
         if name not in METHODS:
             yield [Correction(name, requested[name], UNSEEN, f"the engine refuses the command with it: {message}")]

@@ -52,6 +52,11 @@ class Drafting:
         return self.method == "mtp" or (self.method == "eagle" and not self.has_draft_path)
 
 
+def concerns_drafts(flag: str) -> bool:
+    """Whether a flag, by its name, is about drafting."""
+    return flag.startswith(("speculative", "spec_"))
+
+
 def drafting_of(engine: str, arguments: Arguments) -> Drafting:
     """Read the drafting arguments; nothing is guessed here."""
     reader = _READERS.get(engine)

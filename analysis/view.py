@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analysis.benchmarks import drafting_of_rows, latencies_of
-from analysis.drafting import Drafting, assume_from, configuration_quantities, drafting_of, infer_width
+from analysis.drafting import Drafting, assume_from, concerns_drafts, configuration_quantities, drafting_of, infer_width
 from analysis.resolve import Resolution, resolve_range
 from analysis.thresholds import Thresholds
 from collector.domain.arguments import Arguments
@@ -80,7 +80,7 @@ class RunView:
         shown = {
             name: value
             for name, value in self.resolution.effective.items()
-            if name in touched or name.startswith("speculative") or name in ALWAYS_PREDICTED
+            if name in touched or concerns_drafts(name) or name in ALWAYS_PREDICTED
         }
         return arguments.with_predicted(shown)
 

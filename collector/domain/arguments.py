@@ -28,6 +28,33 @@ UNSEEN: Final = _Unseen.UNSEEN
 Seen: TypeAlias = Value | _Unseen
 
 
+METHOD_FLAG: Final[Mapping[str, str]] = {
+    "sglang": "speculative_algorithm",
+    "vllm": "speculative_config.method",
+    "llamacpp": "spec_type",
+    "tensorrt-llm": "speculative_config.decoding_type",
+}
+"""The flag that names the method of drafting, by engine."""
+METHOD_FLAGS: Final = frozenset(METHOD_FLAG.values())
+
+
+def same_meaning(flag: str, asked: Seen, runs: Seen) -> bool:
+    """Equal values, an alias of a method, a path with a trailing slash, a list of one."""
+    if isinstance(asked, str) and isinstance(runs, str):
+        if flag in METHOD_FLAGS:
+            return _method(asked) == _method(runs)
+        return asked.rstrip("/") == runs.rstrip("/")
+    if isinstance(asked, list) and len(asked) == 1 and not isinstance(runs, list):
+        return bool(asked[0] == runs)
+    return asked == runs or str(asked) == str(runs)
+
+
+def _method(name: str) -> str:
+    """One name for what SGLang calls EAGLE and NEXTN, and for vLLM's names of MTP by model."""
+    name = name.lower()
+    return "eagle" if name == "nextn" else "mtp" if name.endswith("_mtp") else name
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One flag under the name the engine's own argument line uses (``speculative_num_steps``)."""
@@ -56,7 +83,9 @@ class Argument:
     def changed(self) -> bool:
         """Whether it was asked for and something else runs or is predicted to run."""
         known = self.effective if self.effective is not UNSEEN else self.predicted
-        return self.requested is not UNSEEN and known is not UNSEEN and known != self.requested
+        return (
+            self.requested is not UNSEEN and known is not UNSEEN and not same_meaning(self.name, self.requested, known)
+        )
 
 
 @dataclass(frozen=True, slots=True)

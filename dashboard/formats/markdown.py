@@ -129,6 +129,7 @@ def _check(check: Check, *, several: bool) -> Iterator[str]:
             yield f"## {title}"
             yield _table(("flag", "asked", "will run", "why", "rule"), [_row(check, flag) for flag in shown])
     for title, lines in (
+        ("Mind", flags.remark_lines(check)),
         ("Depends", flags.depending_lines(check)),
         ("By release", flags.difference_lines(check)),
         ("As asked", [", ".join("--" + flag.name.replace("_", "-") for flag in flags.as_asked(check))]),

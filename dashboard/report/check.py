@@ -22,6 +22,7 @@ from dashboard.report.flags import (
     place_line,
     reason,
     refusal_lines,
+    remark_lines,
     set_by_the_engine,
     subject_line,
 )
@@ -60,12 +61,15 @@ def _parts(check: Check, *, several: bool) -> Iterable[RenderableType]:
     if forced:
         yield heading("Set by the engine")
         yield _table(check, forced)
+    if remarks := remark_lines(check):
+        yield heading("Mind")
+        yield listed(remarks)
     if hanging := depending_lines(check):
         yield heading("Depends")
         yield listed(hanging)
-    if check.differences:
+    if by_release := difference_lines(check):
         yield heading("By release")
-        yield listed(difference_lines(check))
+        yield listed(by_release)
     unchanged = as_asked(check)
     if unchanged:
         yield heading("As asked")

@@ -6,6 +6,7 @@ from typing import Final
 
 from analysis import words
 from analysis.check import PREDICTION, Check, Flag
+from analysis.drafting import concerns_drafts
 from collector.domain.arguments import UNSEEN
 from collector.domain.findings import Finding, Skipped
 
@@ -17,7 +18,8 @@ def subject_line(check: Check) -> str:
     release = check.given.release
     if release is None:
         first, last = (check.resolution.releases or ("", ""))[0], (check.resolution.releases or ("", ""))[-1]
-        version = f"release not given: what holds for all of {first} to {last}" if first else "release not given"
+        which = "the newest that start" if len(check.starts) > 1 else "all that were read"
+        version = f"release not given: what holds for {which}, {first} to {last}" if first else "release not given"
     else:
         version = f"{release} ({check.given.release_source})" if check.given.release_source else str(release)
     return " · ".join(part for part in (f"{check.engine} {version}", check.given.device or "") if part)
@@ -43,8 +45,18 @@ def correction_lines(check: Check) -> list[str]:
 
 
 def not_as_asked(check: Check) -> list[Flag]:
-    """Flags that were given and run otherwise, have no effect, or do less than they say."""
-    return [flag for flag in check.flags.values() if flag.asked and (flag.overridden or flag.ignored or flag.remarks)]
+    """Flags that were given and run otherwise, or have no effect."""
+    return [flag for flag in check.flags.values() if flag.asked and (flag.overridden or flag.ignored)]
+
+
+def remark_lines(check: Check) -> list[str]:
+    """Flags that were given, run, and do less or something else than they say."""
+    return [
+        f"{words.flag(flag.name)} {words.value(flag.requested)}: {remark}"
+        for flag in check.flags.values()
+        if flag.asked
+        for remark in flag.remarks
+    ]
 
 
 def set_by_the_engine(check: Check) -> list[Flag]:
@@ -63,7 +75,7 @@ def depending_lines(check: Check) -> list[str]:
     shown_by_release = {item.flag for item in check.differences}
     for flag in check.flags.values():
         by_release = flag.depends.startswith("the release")
-        if flag.depends and not by_release and (flag.asked or flag.name.startswith("speculative")):
+        if flag.depends and not by_release and (flag.asked or concerns_drafts(flag.name)):
             asked = f" {words.value(flag.requested)}" if flag.asked else ""
             lines.append(f"{words.flag(flag.name)}{asked}: depends on {flag.depends}")
         elif flag.depends and flag.name not in shown_by_release:
@@ -73,10 +85,14 @@ def depending_lines(check: Check) -> list[str]:
 
 
 def difference_lines(check: Check) -> list[str]:
-    """Where releases differ, one flag a line."""
+    """Where releases differ: which of them start, then one flag a line."""
+    starts = [f"{span}: {said}" for span, said in check.starts] if len(check.starts) > 1 else []
     return [
-        f"{words.flag(item.flag)}: {'; '.join(f'{span}: {said}' for span, said in item.stretches)}"
-        for item in check.differences
+        *starts,
+        *(
+            f"{words.flag(item.flag)}: {'; '.join(f'{span}: {said}' for span, said in item.stretches)}"
+            for item in check.differences
+        ),
     ]
 
 
@@ -106,7 +122,7 @@ def reason(flag: Flag) -> str:
     parts = []
     if deciding is not None and (flag.overridden or not flag.asked):
         parts.append(f"{'announced' if flag.announced is not None else 'silent'}: {deciding.step.condition}")
-    return "; ".join([*parts, *flag.remarks])
+    return "; ".join(parts)
 
 
 def finding_about(check: Check, flag: Flag) -> Finding | None:

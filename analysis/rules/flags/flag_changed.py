@@ -5,10 +5,9 @@ from __future__ import annotations
 from analysis import words
 from analysis.announced import announcement_about
 from analysis.base import Outcome, Rule
-from analysis.meaning import same_meaning
 from analysis.rules.flags.draft_token_count import COUNT_FLAGS
 from analysis.view import RunView
-from collector.domain.arguments import UNSEEN, Argument, Arguments
+from collector.domain.arguments import METHOD_FLAGS, UNSEEN, Argument, Arguments
 from collector.domain.findings import Confidence, Finding, Question, Severity
 
 _OWN_RULE = frozenset({"disable_overlap_schedule", "enable_two_batch_overlap"})
@@ -43,7 +42,7 @@ class FlagChanged(Rule):
             if name in skip:
                 continue
             said = announcement_about(run.record, name)
-            if argument.changed and not same_meaning(name, argument.requested, argument.runs):
+            if argument.changed:
                 yield self._finding(run, argument, said.text if said is not None else run.predicted_line(name))
             elif said is not None and not argument.requested_seen and argument.effective not in (UNSEEN, None, False):
                 yield self._finding(run, argument, said.text)
@@ -63,5 +62,6 @@ class FlagChanged(Rule):
                 f"Set {words.flag(argument.name)} to the value you want, and look at the argument line after the start."
             ],
             verify=[f"grep -o '{argument.name}[^,]*' LOG"],
+            severity=Severity.WARNING if argument.changed and argument.name in METHOD_FLAGS else None,
             confidence=Confidence.HIGH if seen else Confidence.MEDIUM,
         )

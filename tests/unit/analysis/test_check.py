@@ -131,6 +131,24 @@ def test_a_share_of_what_was_asked_is_not_asked_for_again():
     assert "chunked_prefill_size" not in {item.flag for item in found.corrections}
 
 
+def test_the_releases_that_take_a_command():
+    found = checked(EAGLE3 + "--enable-deepep-moe --enable-two-batch-overlap")
+    written = found.document()
+    jsonschema.validate(written, schema())
+    assert list(written["starts_by_release"].items())[1] == ("0.4.7.post1 to 0.5.2", "starts")
+    assert found.headline == "It starts only in some releases: 0.4.7.post1 to 0.5.2."
+    assert written["starts"] is True
+    assert written["releases"] == ["0.4.7.post1", "0.4.8.post1", "0.4.9.post6", "0.4.10.post2", "0.5.1.post3", "0.5.2"]
+
+
+def test_a_draft_that_is_loaded_and_off():
+    command = "llama-server -m /m.gguf -md /d.gguf --spec-draft-n-max 16 --spec-draft-n-min 4"
+    found = checked(command, "b11434")
+    assert found.headline == "Speculation is configured, and nothing is drafted."
+    assert found.worst is Severity.CRITICAL
+    assert checked(command).headline == "Whether and how it drafts depends on the release (--engine-version)."
+
+
 def test_speculation_that_is_wanted_and_off_has_no_correction_that_drops_it():
     found = checked("sglang serve m --speculative-num-steps 3", "0.5.9")
     assert found.headline == "Speculation is configured, and nothing is drafted."
