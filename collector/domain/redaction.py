@@ -20,7 +20,7 @@ _SECRET_NAME = re.compile(
 # Names that end like a secret and are counts, files of vocabulary or switches.
 _HARMLESS_NAME = re.compile(
     r"(?:num|max|min|draft|total|prefill|new|running|special|mask|pad|bos|eos|stop|think|image|verify|accepted|drafted|"
-    r"generated|per|chunk|skip)[_-](?:\w+[_-])*tokens?$|^(?:mask|pad|bos|eos|stop|unk)_token$",
+    r"generated|per|chunk|skip|graph)[_-](?:\w+[_-])*tokens?$|^(?:mask|pad|bos|eos|stop|unk)_token$",
     re.IGNORECASE,
 )
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from analysis import words
 from analysis.base import Outcome, Rule
+from analysis.case import Case
 from analysis.view import RunView
 from collector.domain.drafts import ModelConfig, Weights
 from collector.domain.findings import Confidence, Finding, Question, Severity
@@ -18,6 +19,7 @@ ROWS_PADDING: Final = 256
 """How many rows a head may have beyond its vocabulary, for the sake of its kernel. Rows."""
 LLAMACPP_MOST: Final = 128
 """How far sizes may lie apart for llama.cpp to draft with another model. Tokens."""
+_SAID: Final = ("vocabulary-mismatch", "vocabulary-translated")
 
 
 class VocabIncompatible(Rule):
@@ -44,8 +46,12 @@ class VocabIncompatible(Rule):
     question = Question.CONFIG
     severity = Severity.CRITICAL
 
-    def check(self, speculating: RunView, draft: ModelConfig, target: ModelConfig) -> Outcome:
-        """Full vocabularies against each other, the reduced one and its map against the draft's weights."""
+    def check(self, run: RunView, case: Case) -> Outcome:
+        """What the engine says; then vocabularies against each other, the reduced one and its map against weights."""
+        if any(run.record.events_of(kind) for kind in _SAID):
+            yield from self._said(run)
+            return
+        speculating, draft, target = case.speculating, case.draft, case.target
         own, reduced = draft.number("vocab_size"), draft.number("draft_vocab_size")
         if own and reduced and reduced > own:
             yield self.finding(
@@ -64,6 +70,21 @@ class VocabIncompatible(Rule):
                 yield from self._map(draft, draft.weights, own, reduced)
                 yield from self._rows(draft, draft.weights, own, reduced)
                 yield from self._embedding(draft, target, draft.weights)
+
+    def _said(self, run: RunView) -> Iterator[Finding]:
+        """The engine compared both vocabularies itself."""
+        said = [event for kind in _SAID for event in run.record.events_of(kind)]
+        off = run.method is None
+        yield self.finding(
+            "The engine says that the draft's vocabulary does not fit the target's",
+            "It drafts nothing and serves on."
+            if off
+            else "It goes by the text of each token, and hardly a draft fits.",
+            values={key: value for event in said for key, value in event.values.items() if key != "message"},
+            evidence=[event.evidence for event in said[:3]],
+            fix=["Use a draft made for this target's tokenizer."],
+            verify=["The line is gone after the start, and drafts are counted."],
+        )
 
     def _sizes(self, run: RunView, draft: ModelConfig, target: ModelConfig) -> Iterator[Finding]:
         own, theirs = draft.number("vocab_size"), target.number("vocab_size")

@@ -34,6 +34,7 @@ def test_secrets_are_masked_in_text(text, redacted):
     [
         "Decode batch, #running-req: 1, #token: 450, token usage: 0.00, accept len: 1.78",
         "speculative_num_draft_tokens=2, max_total_tokens=None, speculative_token_map='/m'",
+        "piecewise_cuda_graph_tokens=[4, 8, 12], cuda_graph_max_bs=8",
         "tokenizer_path='/x', api_key=None, ssl_keyfile='/k'",
         "chunked_prefill_size=-1, max_prefill_tokens=16384, key: value",
         "POST http://10.0.0.7:30000/generate 200",
