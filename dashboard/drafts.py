@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from collector.domain.drafts import Measure, ModelConfig, Reference, Validation, Vocabulary
 from collector.domain.errors import MalformedInput
@@ -82,7 +82,9 @@ class DraftDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(min_length=1, max_length=1_000, examples=["org/model-eagle3"])
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)] = Field(
+        examples=["org/model-eagle3"]
+    )
     config: dict[str, Any] | None = Field(default=None, description="the draft's config.json")
     validations: list[ValidationDocument] = Field(default_factory=list, max_length=200)
 
