@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from analysis.causes.weighing import WeighedCause
 from analysis.documents import evidence_documents, finding_document, plain
+from analysis.known_faults import Match
 from analysis.published import PublishedRange
 from analysis.theory.payoff import PayOff
 from analysis.view import RunView
@@ -30,6 +31,7 @@ class Diagnosis:
     three). ``runs`` has the subject first. ``payoff`` is set where a comparable baseline exists.
     ``published`` is what others report for this method and depth, as context alone.
     ``causes`` are weighed against each other, the likeliest first; ``refuted_causes`` are ruled out.
+    ``known_faults`` of the engine affect this run, may affect it, or are fixed in its release.
     """
 
     headline: str
@@ -45,6 +47,7 @@ class Diagnosis:
     published: PublishedRange | None = None
     causes: tuple[WeighedCause, ...] = ()
     refuted_causes: tuple[WeighedCause, ...] = ()
+    known_faults: tuple[Match, ...] = ()
 
     @property
     def subject(self) -> RunView:
@@ -85,6 +88,7 @@ class Diagnosis:
             ],
             "causes": [cause.document() for cause in self.causes],
             "refuted_causes": [cause.document() for cause in self.refuted_causes],
+            "known_faults": [match.document() for match in self.known_faults],
             "skipped": [
                 _without_empty({"rule": s.rule, "name": s.name, "reason": s.reason, "provide": s.provide})
                 for s in self.skipped

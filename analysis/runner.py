@@ -7,6 +7,7 @@ from analysis.case import Case
 from analysis.causes.facts import Facts
 from analysis.causes.weighing import weigh
 from analysis.diagnosis import Diagnosis
+from analysis.known_faults import matched
 from analysis.outcomes import outcomes
 from analysis.summary import headline, next_steps
 from analysis.thresholds import Thresholds
@@ -23,7 +24,9 @@ def diagnose(bundle: Bundle, thresholds: Thresholds | None = None) -> Diagnosis:
     found = outcomes(case, catalogue())
     findings = found.findings
     answers = verdicts(case, findings)
-    differential = weigh(Facts(case, findings))
+    facts = Facts(case, findings)
+    faults = matched(facts)
+    differential = weigh(facts, faults)
     case.run.rules_by_flag = {
         str(item.values["flag"]): item.rule for item in reversed(findings) if item.values.get("flag") is not None
     }
@@ -41,4 +44,5 @@ def diagnose(bundle: Bundle, thresholds: Thresholds | None = None) -> Diagnosis:
         published=case.published if case.run.pooled is not None else None,
         causes=differential.causes,
         refuted_causes=differential.ruled_out,
+        known_faults=faults,
     )

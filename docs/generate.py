@@ -8,6 +8,7 @@ from pathlib import Path
 
 from analysis.catalogue import page as catalogue_page
 from analysis.causes.catalogue import page as causes_page
+from analysis.known_faults.catalogue import page as known_faults_page
 from analysis.resolve import engine_names
 from analysis.resolve.table import page as resolve_page
 from collector.domain.quantities import QUANTITIES
@@ -35,6 +36,7 @@ def quantities_page() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "analysis/catalogue.md": catalogue_page,
     "docs/causes.md": causes_page,
+    "docs/known-faults.md": known_faults_page,
     "docs/quantities.md": quantities_page,
     **{f"docs/resolve-{engine}.md": partial(resolve_page, engine) for engine in engine_names()},
 }

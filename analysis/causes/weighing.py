@@ -6,14 +6,15 @@ import importlib
 import inspect
 import math
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from analysis import causes
-from analysis.causes.base import REPORTS, Cause, Experiment, Reason
+from analysis.causes.base import HINT, REPORTS, STRONG, Cause, Experiment, Reason, favours
 from analysis.causes.facts import Facts, Symptom
+from analysis.known_faults import Match, Standing
 from collector.domain.findings import RuleCrash
 
 LISTED: Final = 5
@@ -103,8 +104,8 @@ def known_causes() -> tuple[Cause, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def weigh(facts: Facts) -> Differential:
-    """Weigh the causes; nothing is offered where nothing is wrong."""
+def weigh(facts: Facts, faults: Sequence[Match] = ()) -> Differential:
+    """Weigh the causes; nothing is offered where nothing is wrong. Known faults speak for the causes they name."""
     if not facts.symptoms:
         return Differential()
     weighed: list[tuple[Cause, WeighedCause]] = []
@@ -114,7 +115,7 @@ def weigh(facts: Facts) -> Differential:
         try:
             if not cause.explains & facts.symptoms or not cause.applies(facts):
                 continue
-            one, refuted = _weighed(cause, facts)
+            one, refuted = _weighed(cause, facts, faults)
         except Exception as error:  # noqa: BLE001 - one cause that fails is reported, and the others go on
             crashes.append(RuleCrash("cause", cause.id, f"{type(error).__name__}: {error}"))
         else:
@@ -129,8 +130,8 @@ def weigh(facts: Facts) -> Differential:
     return Differential((*(one for _, one in listed), *closing), tuple(out), tuple(crashes))
 
 
-def _weighed(cause: Cause, facts: Facts) -> tuple[WeighedCause, bool]:
-    reasons = list(cause.reasons(facts))
+def _weighed(cause: Cause, facts: Facts, faults: Sequence[Match]) -> tuple[WeighedCause, bool]:
+    reasons = [*cause.reasons(facts), *_known(cause, faults)]
     refuted = any(reason.refuting for reason in reasons)
     one = WeighedCause(
         id=cause.id,
@@ -143,6 +144,15 @@ def _weighed(cause: Cause, facts: Facts) -> tuple[WeighedCause, bool]:
         experiment=cause.experiment(facts),
     )
     return one, refuted
+
+
+def _known(cause: Cause, faults: Sequence[Match]) -> Iterator[Reason]:
+    """The known faults that name this cause; several count once, the surest first."""
+    for match in faults:
+        if match.fault.cause == cause.id and match.standing is not Standing.FIXED:
+            weight = STRONG if match.standing is Standing.AFFECTS else HINT
+            yield favours(weight, f"known upstream: {match.fault.title} ({match.fault.link})")
+            return
 
 
 def _all_certain(listed: Sequence[tuple[Cause, WeighedCause]], symptoms: frozenset[Symptom]) -> bool:
