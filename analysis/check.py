@@ -28,6 +28,8 @@ from collector.domain.versions import Release, ReleaseRange
 SCHEMA: Final = "draftscope.check/1"
 FAMILIES: Final = ("flags", "drafts")
 """The families of rules that need no log."""
+SETTINGS: Final = "settings"
+"""Stands for a rule where a file of options is missing."""
 PREDICTION: Final = "resolve"
 """Stands for a rule where a prediction could not be made."""
 NOT_ACTIVE: Final = "FLG006"
@@ -41,7 +43,8 @@ _LONGEST: Final = 120
 class Given:
     """What is known beside the command: release, accelerator, models.
 
-    ``release_source`` says who stated the release (``--engine-version``, ``the image's tag``).
+    ``release_source`` says who stated the release (``--engine-version``, ``the image's tag``),
+    ``missing_settings`` is a file of options that the command names and that was not found.
     """
 
     release: Release | None = None
@@ -49,6 +52,7 @@ class Given:
     device: str | None = None
     draft: ModelConfig | None = None
     target: ModelConfig | None = None
+    missing_settings: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +269,7 @@ def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand],
         flags=_flags(case.run, resolution),
         findings=found.findings,
         ruled_out=tuple(found.ruled_out),
-        skipped=(*_open(resolution, record), *found.skipped),
+        skipped=(*_open(resolution, record, given), *found.skipped),
         crashes=tuple(found.crashes),
         starts=_starts(each),
         differences=_differences(launch, taking),
@@ -325,11 +329,14 @@ def _flags(run: RunView, resolution: Resolution) -> Mapping[str, Flag]:
     return found
 
 
-def _open(resolution: Resolution, record: RunRecord) -> list[Skipped]:
+def _open(resolution: Resolution, record: RunRecord, given: Given) -> list[Skipped]:
     """What cannot be told about flags that were asked for; it must not look as if they ran as asked."""
     if not resolution.releases:
         return [Skipped(PREDICTION, "what-becomes-of-the-flags", resolution.reason or "nothing could be predicted")]
     found = []
+    if given.missing_settings:
+        reason = f"the file of options {given.missing_settings} was not found"
+        found.append(Skipped(SETTINGS, "what-the-file-asks-for", reason, "the file beside the command"))
     for name in record.arguments:
         hangs_on = resolution.depends.get(name)
         if hangs_on is not None:

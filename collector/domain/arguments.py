@@ -163,7 +163,8 @@ class LaunchCommand:
     assignments before the command. ``unknown`` are the options this reader does not know,
     ``nearest`` the option it knows that is nearest to one of them. ``program`` are the words before
     the options, ``places`` where each field stands, ``label`` which of several commands of one
-    source this is (``service decode``), ``release`` what the tag of the container's image says.
+    source this is (``service decode``), ``release`` what the tag of the container's image says,
+    ``settings`` the file of options that was read into it.
     """
 
     engine: str
@@ -177,6 +178,7 @@ class LaunchCommand:
     places: Mapping[str, Evidence] = field(default_factory=dict)
     label: str = ""
     release: str = ""
+    settings: str = ""
     nearest: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
+from pathlib import PurePath
 from typing import Final
 
 from collector.domain.arguments import LaunchCommand
@@ -187,7 +188,7 @@ def _launch(match: _Match, snippet: Snippet, source: str, lines: list[str]) -> L
         nearest=_nearest(read.unknown, dialect),
     )
     name = settings_file(launch)
-    mounted = snippet.settings.get(name) if name is not None else None
+    mounted = snippet.settings.get(PurePath(name).name) if name is not None else None
     return launch if mounted is None else with_settings(launch, mounted.text, source, mounted.first_line)
 
 

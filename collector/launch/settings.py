@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import PurePath
 
 from collector.domain.arguments import LaunchCommand
 from collector.domain.errors import MalformedInput
@@ -17,10 +16,10 @@ from collector.launch.shell import Word
 
 
 def settings_file(launch: LaunchCommand) -> str | None:
-    """The name of the file of options that the command names, without its folders."""
+    """The file of options that the command names and that was not read yet."""
     field = dialect_of(launch.engine).settings_field
     named = launch.requested.get(field)
-    return PurePath(named).name if isinstance(named, str) and named else None
+    return named if isinstance(named, str) and named and not launch.settings else None
 
 
 def with_settings(launch: LaunchCommand, text: str, source: str, first_line: int = 1) -> LaunchCommand:
@@ -44,6 +43,7 @@ def with_settings(launch: LaunchCommand, text: str, source: str, first_line: int
         requested={**requested, **launch.requested},
         unknown=(*launch.unknown, *read.unknown),
         places={**places, **own},
+        settings=source,
     )
 
 

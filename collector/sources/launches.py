@@ -17,7 +17,8 @@ def read_launches(path: Path, source: str | None = None) -> tuple[LaunchCommand,
         MalformedInput: a command or manifest is broken.
     """
     name = source or ("standard input" if path == STDIN else str(path))
-    return tuple(_with_settings_beside(launch, path) for launch in find_launches(text_of(path), name))
+    folder = Path() if path == STDIN else path.parent
+    return tuple(with_its_settings(launch, folder) for launch in find_launches(text_of(path), name))
 
 
 def read_settings(path: Path, engine: str) -> LaunchCommand:
@@ -30,9 +31,17 @@ def read_settings(path: Path, engine: str) -> LaunchCommand:
     return launch_of_settings(engine, text_of(path), str(path))
 
 
-def _with_settings_beside(launch: LaunchCommand, path: Path) -> LaunchCommand:
-    name = settings_file(launch)
-    beside = path.parent / name if name and path != STDIN else None
-    if beside is None or not beside.is_file():
+def with_its_settings(launch: LaunchCommand, folder: Path | None) -> LaunchCommand:
+    """The command with the file of options that it names, where that lies in the folder.
+
+    Without a folder it is looked for where the command says: for a command that is the user's own.
+
+    Raises:
+        UnreadableInput: the file cannot be opened.
+        MalformedInput: the file is no mapping of options.
+    """
+    named = settings_file(launch)
+    if named is None:
         return launch
-    return with_settings(launch, text_of(beside), beside.name)
+    path = Path(named) if folder is None else folder / Path(named).name
+    return with_settings(launch, text_of(path), path.name) if path.is_file() else launch

@@ -129,15 +129,16 @@ def _nothing(files: Sequence[Path], engine: str | None) -> InputError:
 
 def _from_words(words: Sequence[str], engine: str | None) -> list[LaunchCommand]:
     from collector.launch import find_launches, launches_of_words
+    from collector.sources.launches import with_its_settings
 
     if not words:
         raise InputError(
             "no launch command is given",
             hint="draftscope check -- python -m sglang.launch_server ..., or --file manifest.yaml",
         )
-    if len(words) == 1:
-        return list(find_launches(words[0], COMMAND_LINE))
-    return list(launches_of_words(words, COMMAND_LINE, engine))
+    whole = len(words) == 1
+    found = find_launches(words[0], COMMAND_LINE) if whole else launches_of_words(words, COMMAND_LINE, engine)
+    return [with_its_settings(launch, None) for launch in found]
 
 
 def _engine(name: str | None) -> str | None:
@@ -191,10 +192,12 @@ def _given(
     """What is known beside one command; its image's tag tells the release where nobody states one."""
     from analysis.check import Given
     from collector.domain.versions import Release
+    from collector.launch import settings_file
 
+    missing = settings_file(launch) or ""
     if release is None and launch.release:
-        return Given(Release.parse(launch.release), "the image's tag", device, draft, target)
-    return Given(release, "--engine-version" if release is not None else "", device, draft, target)
+        return Given(Release.parse(launch.release), "the image's tag", device, draft, target, missing)
+    return Given(release, "--engine-version" if release is not None else "", device, draft, target, missing)
 
 
 def _plain(name: str) -> str:

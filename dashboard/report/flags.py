@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from analysis import words
-from analysis.check import PREDICTION, Check, Flag
+from analysis.check import SETTINGS, Check, Flag
 from analysis.drafting import concerns_drafts
 from collector.domain.arguments import UNSEEN
 from collector.domain.findings import Finding, Skipped
@@ -103,7 +103,7 @@ def refusal_lines(check: Check) -> list[str]:
 
 def decided_by_files(check: Check) -> list[Skipped]:
     """Rules that could not look and would with a file that can be given before a launch."""
-    return [item for item in check.skipped if item.rule != PREDICTION and item.provide.startswith(_FILES)]
+    return [item for item in check.skipped if item.rule == SETTINGS or item.provide.startswith(_FILES)]
 
 
 def as_asked(check: Check) -> list[Flag]:

@@ -129,6 +129,20 @@ def test_a_settings_file_alone(draftscope, tmp_path):
     assert f"{settings}:2" in ran.out.replace("\n ", "")
 
 
+def test_the_settings_file_that_a_command_names(draftscope, tmp_path):
+    settings = tmp_path / "run.yaml"
+    command = ["sglang", "serve", "m", "--config", settings]
+    arguments = ["check", "--engine-version", "0.5.11", "--format", "json", "--", *command]
+    missing = json.loads(draftscope(*arguments).out)
+    assert missing["skipped"][0]["reason"] == f"the file of options {settings} was not found"
+    assert "run.yaml" in draftscope(*arguments[:3], "--", *command).out
+    settings.write_text("speculative-num-steps: 3\nspeculative-algorithm: EAGLE3\n")
+    found = json.loads(draftscope(*arguments).out)
+    assert found["starts"] is False
+    assert found["arguments"]["speculative_num_steps"]["requested"] == 3
+    assert found["findings"][0]["rule"] == "FLG009"
+
+
 def test_the_report_goes_to_a_file(draftscope, tmp_path):
     report = tmp_path / "report.md"
     ran = draftscope("check", "--format", "markdown", "--output", report, "--", "sglang", "serve", "m")

@@ -15,13 +15,15 @@ from collector.domain.versions import ReleaseRange
 _MODEL_FROM: Final = ("tokenizer_path", "served_model_name")
 
 _TAKEN_IN_VAIN: Final = {
-    "config": "0.5.3-",
     "enable_piecewise_cuda_graph": "0.5.10-0.5.13",
     "hybrid_kvcache_ratio": "0.5.8-0.5.13",
     "prefill_round_robin_balance": "0.5.8-0.5.19",
     "collect_tokens_histogram": "0.5.11-0.5.19",
 }
 """Options that are no flags any more, with the releases whose parser still takes them."""
+
+_FILE_OF_FLAGS: Final = ("config", ReleaseRange.parse("0.5.3-"))
+"""The option that names a file of further flags: read before the parser runs, no flag itself."""
 
 _NUMBERS: Final = (
     "speculative_num_steps",
@@ -79,7 +81,7 @@ def _choices() -> Mapping[str, Mapping[str, str]]:
 def unknown_flag(launch: Launch) -> None:
     """The parser knows the flags of its own release only, and a few that it takes and nothing reads."""
     for flag in launch.requested:
-        if launch.has(flag):
+        if launch.has(flag) or (flag == _FILE_OF_FLAGS[0] and launch.release in _FILE_OF_FLAGS[1]):
             continue
         if launch.release in ReleaseRange.parse(_TAKEN_IN_VAIN.get(flag, "0-0")):
             launch.ignore(flag, "the parser still takes it, and nothing reads it")
