@@ -26,8 +26,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-import yaml
-
 from analysis.causes.facts import LOW_ACCEPTANCE, Symptom
 from collector.domain.versions import Release, ReleaseRange
 
@@ -82,10 +80,14 @@ def known_faults(engine: str) -> tuple[KnownFault, ...]:
     Raises:
         ValueError: an entry lacks a part or has one that is not known.
     """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     file = files(__package__).joinpath(f"{engine.replace('-', '_')}.yaml")
     if not file.is_file():
         return ()
-    return tuple(parse(engine, entry) for entry in yaml.safe_load(file.read_text("utf-8")))
+    entries = yaml.load(file.read_text("utf-8"), loader)  # noqa: S506 - safe either way, and 20 times faster in C
+    return tuple(parse(engine, entry) for entry in entries)
 
 
 def engines() -> tuple[str, ...]:
