@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collector.domain.arguments import Arguments
+from collector.domain.deployments import method_of
 from collector.domain.quantities import Estimate
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ MTP_WITHOUT_DRAFT = frozenset({"eagle", "mtp"})
 
 BLOCK_METHODS = frozenset({"dflash", "dspark", "ngram", "ngram_gpu", "medusa"})
 """Methods whose depth is the verify width less one (DESIGN section 5)."""
-
-_SGLANG_METHODS = {"nextn": "eagle", "standalone": "draft_model", "frozen_kv_mtp": "mtp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,9 @@ def concerns_drafts(flag: str) -> bool:
 
 def drafting_of(engine: str, arguments: Arguments) -> Drafting:
     """Read the drafting arguments; nothing is guessed here."""
+    method = method_of(engine, arguments)
     reader = _READERS.get(engine)
-    return reader(arguments) if reader else Drafting()
+    return reader(arguments, method) if method and reader else Drafting(known=method is not None)
 
 
 def configuration_quantities(drafting: Drafting) -> dict[str, Estimate]:
@@ -78,18 +78,8 @@ def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _sglang(arguments: Arguments) -> Drafting:
-    if not arguments.seen("speculative_algorithm"):
-        stated = arguments.any_effective or arguments.any_requested
-        return Drafting(known=stated)
-    algorithm = arguments.value("speculative_algorithm")
-    if algorithm is None:
-        return Drafting(known=True)
-    name = str(algorithm).lower()
-    method = _SGLANG_METHODS.get(name, name)
-    steps = _whole(arguments.value("speculative_num_steps"))
-    width = _whole(arguments.value("speculative_num_draft_tokens"))
-    depth = steps
+def _sglang(arguments: Arguments, method: str) -> Drafting:
+    depth, width = (_whole(arguments.value(f"speculative_num_{name}")) for name in ("steps", "draft_tokens"))
     if method in BLOCK_METHODS:
         depth = width - 1 if width is not None else None
     path = arguments.value("speculative_draft_model_path")
@@ -103,35 +93,21 @@ def _sglang(arguments: Arguments) -> Drafting:
     )
 
 
-UNKNOWN = "unknown"
-"""The method of a run that drafts, where nothing says how."""
+def _chain(method: str, depth: int | None, *, has_draft_path: bool) -> Drafting:
+    """A method that drafts chains, all of which is verified."""
+    width = None if depth is None else depth + 1
+    return Drafting(method, known=True, depth=depth, width=width, topk=1, has_draft_path=has_draft_path)
 
 
-def _vllm(arguments: Arguments) -> Drafting:
-    """Methods and depth by ``speculative_config``; releases before 0.8.5 had an option for each setting."""
-    if arguments["speculative_config"].effective is None:
-        return Drafting(known=True)
-    method = arguments.value("speculative_config.method")
-    model = arguments.value("speculative_config.model") or arguments.value("speculative_model")
+def _vllm(arguments: Arguments, method: str) -> Drafting:
+    """Depth by ``speculative_config``; releases before 0.8.5 had an option for each setting."""
     depth = _whole(arguments.value("speculative_config.num_speculative_tokens"))
     if depth is None:
         depth = _whole(arguments.value("num_speculative_tokens"))
-    if method is None and model is None and depth is None:
-        return Drafting(known=arguments.any_effective or arguments.any_requested)
-    if method is None:
-        method = "ngram" if model in {"ngram", "[ngram]"} else UNKNOWN
-    name = str(method).lower()
-    return Drafting(
-        method="mtp" if name.endswith("mtp") else name,
-        known=True,
-        depth=depth,
-        width=None if depth is None else depth + 1,
-        topk=1,
-        has_draft_path=model is not None and model != arguments.value("model"),
-    )
+    model = arguments.value("speculative_config.model") or arguments.value("speculative_model")
+    return _chain(method, depth, has_draft_path=model is not None and model != arguments.value("model"))
 
 
-_LLAMACPP_METHODS = {"draft-simple": "draft_model", "draft": UNKNOWN}
 _LLAMACPP_DEPTHS = ("size_m", "n_max")
 
 
@@ -144,51 +120,21 @@ def _llamacpp_depth(arguments: Arguments, kind: str) -> int | None:
     return next((depth for name in names if (depth := _whole(arguments.value(name))) is not None), None)
 
 
-def _llamacpp(arguments: Arguments) -> Drafting:
-    """Method by ``--spec-type``, the draft model's before an n-gram's where a server has several types.
-
-    Each type makes drafts of its own length; the depth is that of the longest.
-    """
-    types = [kind for kind in str(arguments.value("spec_type") or "").split(",") if kind not in {"", "none"}]
-    if not types:
-        return Drafting(known=arguments.any_effective or arguments.any_requested)
-    models = [kind for kind in types if kind.startswith("draft")]
-    kind = models[0] if models else types[0]
-    depths = [depth for item in types if (depth := _llamacpp_depth(arguments, item)) is not None]
-    depth = max(depths) if len(depths) == len(types) else None
-    return Drafting(
-        method=_LLAMACPP_METHODS.get(kind, kind.removeprefix("draft-").replace("-", "_")),
-        known=True,
-        depth=depth,
-        width=None if depth is None else depth + 1,
-        topk=1,
-        has_draft_path=arguments.seen("spec_draft_model") or arguments.seen("spec_draft_hf"),
-    )
+def _llamacpp(arguments: Arguments, method: str) -> Drafting:
+    """A server may have several types, and each makes drafts of its own length; the depth is that of the longest."""
+    types = [kind for kind in str(arguments.value("spec_type")).split(",") if kind not in {"", "none"}]
+    depths = [depth for kind in types if (depth := _llamacpp_depth(arguments, kind)) is not None]
+    has_draft = arguments.seen("spec_draft_model") or arguments.seen("spec_draft_hf")
+    return _chain(method, max(depths) if len(depths) == len(types) else None, has_draft_path=has_draft)
 
 
-_TENSORRT_LLM_METHODS = {"eagle": "eagle3", "drafttarget": "draft_model"}
-
-
-def _tensorrt_llm(arguments: Arguments) -> Drafting:
-    """Method and depth by ``speculative_config`` of the options file."""
-    kind = arguments.value("speculative_config.decoding_type")
+def _tensorrt_llm(arguments: Arguments, method: str) -> Drafting:
+    """Depth by ``speculative_config`` of the options file."""
     depth = _whole(arguments.value("speculative_config.max_draft_len"))
     if depth is None:
         depth = _whole(arguments.value("speculative_config.num_nextn_predict_layers"))
-    if kind is None and depth is None:
-        return Drafting(known=arguments.any_effective or arguments.any_requested)
-    name = str(kind).replace("_", "").lower() if kind is not None else UNKNOWN
-    model = arguments.value("speculative_config.speculative_model") or arguments.value(
-        "speculative_config.speculative_model_dir"
-    )
-    return Drafting(
-        method=_TENSORRT_LLM_METHODS.get(name, name),
-        known=True,
-        depth=depth,
-        width=None if depth is None else depth + 1,
-        topk=1,
-        has_draft_path=model is not None,
-    )
+    models = map(arguments.value, ("speculative_config.speculative_model", "speculative_config.speculative_model_dir"))
+    return _chain(method, depth, has_draft_path=any(model is not None for model in models))
 
 
 _READERS = {"sglang": _sglang, "vllm": _vllm, "llamacpp": _llamacpp, "tensorrt-llm": _tensorrt_llm}

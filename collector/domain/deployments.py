@@ -47,42 +47,64 @@ class Serving:
             served_model=text(names.served) or target,
             target_model=target,
             draft_model=text(names.draft),
-            method=names.method(arguments),
+            method=method_of(engine, arguments),
             parallelism=" ".join(f"{short}={size}" for short, size in sizes if size not in (None, 1)),
             device=text(names.device),
         )
 
 
+def method_of(engine: str, arguments: Arguments) -> str | None:
+    """The method a run drafts with: "" where it is stated that there is none, ``None`` where nobody said.
+
+    Names are the engine's effective ones in lower case; :data:`UNKNOWN_METHOD` where it drafts
+    and nothing says how.
+    """
+    names = _NAMES.get(engine)
+    method = names.method(arguments) if names is not None else None
+    stated = arguments.any_effective or arguments.any_requested
+    return "" if method is None and names is not None and stated else method
+
+
 def _sglang_method(arguments: Arguments) -> str | None:
-    if not arguments.seen("speculative_algorithm"):
-        return "" if arguments.any_effective else None
     stated = arguments.value("speculative_algorithm")
     name = "" if stated is None else str(stated).lower()
-    return {"nextn": "eagle", "standalone": "draft_model", "frozen_kv_mtp": "mtp"}.get(name, name)
+    known = {"nextn": "eagle", "standalone": "draft_model", "frozen_kv_mtp": "mtp"}
+    return known.get(name, name) or None
 
 
 def _vllm_method(arguments: Arguments) -> str | None:
+    """By ``speculative_config``; releases before 0.8.5 had an option for each setting."""
     if arguments["speculative_config"].effective is None:
         return ""
     stated = arguments.value("speculative_config.method")
-    if stated is None:
-        model = arguments.value("speculative_config.model") or arguments.value("speculative_model")
-        if model is None:
-            return "" if arguments.any_effective else None
-        return "ngram" if model in ("ngram", "[ngram]") else UNKNOWN_METHOD
-    name = str(stated).lower()
-    return "mtp" if name.endswith("mtp") else name
+    if stated is not None:
+        name = str(stated).lower()
+        return "mtp" if name.endswith("mtp") else name
+    model = arguments.value("speculative_config.model") or arguments.value("speculative_model")
+    depths = map(arguments.value, ("speculative_config.num_speculative_tokens", "num_speculative_tokens"))
+    if model is None and all(depth is None for depth in depths):
+        return None
+    return "ngram" if model in {"ngram", "[ngram]"} else UNKNOWN_METHOD
 
 
 def _llamacpp_method(arguments: Arguments) -> str | None:
-    if not arguments.seen("spec_type"):
-        return "" if arguments.any_effective else None
-    types = [kind for kind in str(arguments.value("spec_type") or "").split(",") if kind not in ("", "none")]
+    """By ``--spec-type``, the draft model's before an n-gram's where a server has several types."""
+    types = [kind for kind in str(arguments.value("spec_type") or "").split(",") if kind not in {"", "none"}]
     if not types:
-        return ""
+        return None
     kind = next((kind for kind in types if kind.startswith("draft")), types[0])
     methods = {"draft-simple": "draft_model", "draft": UNKNOWN_METHOD}
     return methods.get(kind, kind.removeprefix("draft-").replace("-", "_"))
+
+
+def _tensorrt_llm_method(arguments: Arguments) -> str | None:
+    """By ``speculative_config`` of the options file."""
+    kind = arguments.value("speculative_config.decoding_type")
+    if kind is None:
+        settings = ("speculative_config.max_draft_len", "speculative_config.num_nextn_predict_layers")
+        return None if all(arguments.value(name) is None for name in settings) else UNKNOWN_METHOD
+    name = str(kind).replace("_", "").lower()
+    return {"eagle": "eagle3", "drafttarget": "draft_model"}.get(name, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,4 +135,11 @@ _NAMES: Final[Mapping[str, _Names]] = {
         sizes={"tp": "tensor_parallel_size", "dp": "data_parallel_size", "pp": "pipeline_parallel_size"},
     ),
     "llamacpp": _Names(served="alias", target="model", draft="spec_draft_model", method=_llamacpp_method),
+    "tensorrt-llm": _Names(
+        served="served_model_name",
+        target="model",
+        draft="speculative_config.speculative_model",
+        method=_tensorrt_llm_method,
+        sizes={"tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "ep": "moe_expert_parallel_size"},
+    ),
 }
