@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ class Pooled:
 
     ``tainted`` is set where every window would have been left out and all were used instead.
     ``drafted_tokens`` are counted ones, ``None`` where the source does not count them; ``windows``
-    are requests for request-level counts. ``prefix`` are the shares of steps that accepted at
+    stand behind the interval, and are requests for request-level counts. ``prefix`` are the shares of steps that accepted at
     least i drafts, where the source counts them.
     """
 
@@ -73,52 +73,100 @@ def best_origin(frame: pd.DataFrame) -> np.ndarray:
     return np.zeros(len(frame), dtype=bool)
 
 
+def varying_rows(frame: pd.DataFrame) -> np.ndarray:
+    """Which rows show how acceptance varies. Shape (n,), bool.
+
+    One scrape since the start counts everything and shows no variation; a log of the same run does. So
+    these are the rows of the best source with enough windows, else of the one with the most.
+    """
+    verified = frame["verify_steps"].to_numpy(dtype=float) > 0
+    counted = frame["counted"].to_numpy(dtype=bool)
+    origins, blocks = frame["origin"].to_numpy(), frame["block"].to_numpy()
+    most, chosen = 0, best_origin(frame)
+    for origin in _BEST_FIRST:
+        rows: np.ndarray = verified & (origins == origin)
+        windows = len(np.unique(blocks[rows & counted]))
+        if windows >= DEFAULTS.minimum_windows:
+            return rows
+        if windows > most:
+            most, chosen = windows, rows
+    return chosen
+
+
 def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting, where: np.ndarray | None = None) -> Pooled | None:
-    """Pool the windows that count, of all rows or of those in ``where``; ``None`` where nothing was verified."""
+    """Pool the windows that count, of all rows or of those in ``where``; ``None`` where nothing was verified.
+
+    The counts are those of the best source; where another source shows better how they vary, the
+    width of the interval is taken from there.
+    """
     accepted = frame["accepted_tokens"].to_numpy(dtype=float)
-    rows = best_origin(frame) & ~np.isnan(accepted)
-    if where is not None:
-        rows &= where
-    counted = rows & frame["counted"].to_numpy(dtype=bool)
-    tainted = not counted.any()
-    if tainted:
-        counted = rows
+    allowed = ~np.isnan(accepted) if where is None else where & ~np.isnan(accepted)
+    counted, tainted = _standing(frame, best_origin(frame) & allowed)
     if not counted.any():
         return None
-    _, block = np.unique(frame["block"].to_numpy()[counted], return_inverse=True)
-    steps = np.bincount(block, frame["verify_steps"].to_numpy(dtype=float)[counted])
-    accepted = np.bincount(block, accepted[counted])
-    running = np.bincount(block, np.nan_to_num(frame["running_requests"].to_numpy(dtype=float)[counted])).mean()
-    new_requests = float(frame["prefills"].to_numpy(dtype=float)[counted].sum())
-    origin = Origin(frame["origin"].to_numpy()[counted][0])
-    drafted = frame["drafted_tokens"].to_numpy(dtype=float)[counted]
+    spread = _Blocks.of(frame, counted)
+    interval = spread.interval(drafting.depth)
+    varying, _ = _standing(frame, varying_rows(frame) & allowed)
+    if varying.any() and (varying != counted).any():
+        spread = _Blocks.of(frame, varying)
+        interval = replace(spread.interval(drafting.depth), accepted_per_step=interval.accepted_per_step)
+    steps, drafted = (frame[name].to_numpy(dtype=float)[counted] for name in ("verify_steps", "drafted_tokens"))
     return Pooled(
         verify_steps=float(steps.sum()),
-        accepted_tokens=float(accepted.sum()),
+        accepted_tokens=float(accepted[counted].sum()),
         drafted_tokens=None if np.isnan(drafted).any() else float(drafted.sum()),
-        interval=_interval(origin, accepted, steps, drafting.depth, max(float(running), 1.0), new_requests),
-        origin=origin,
-        windows=len(steps),
+        interval=interval,
+        origin=Origin(frame["origin"].to_numpy()[counted][0]),
+        windows=len(spread.steps),
         tainted=tainted,
         prefix=_prefix(frame, counted),
     )
 
 
-def _interval(
-    origin: Origin, accepted: np.ndarray, steps: np.ndarray, depth: int | None, running: float, new_requests: float
-) -> Interval:
-    """The interval over requests or blocks; without bounds where a figure is impossible, so that nothing follows from it."""
-    try:
-        if origin is Origin.REQUESTS and len(steps) >= DEFAULTS.minimum_requests:
-            return request_interval(accepted, steps)
-        distinct = len(steps) if origin is Origin.REQUESTS else running
-        lifetime = 0.0 if origin is Origin.REQUESTS else lifetime_in_windows(len(steps), running, new_requests)
-        return window_interval(
-            accepted / steps, steps, depth=depth, running=distinct, request_lifetime_windows=lifetime
+def _standing(frame: pd.DataFrame, rows: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The rows that count, all of them where none does; and whether that is so."""
+    counted = rows & frame["counted"].to_numpy(dtype=bool)
+    return (counted, False) if counted.any() else (rows, True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Windows put together by instant: accepted drafts and verify steps of each, shape (n,); load and new requests."""
+
+    origin: Origin
+    accepted: np.ndarray
+    steps: np.ndarray
+    running: float
+    new_requests: float
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, rows: np.ndarray) -> _Blocks:
+        """The blocks of some rows of one origin."""
+        _, block = np.unique(frame["block"].to_numpy()[rows], return_inverse=True)
+        running = np.bincount(block, np.nan_to_num(frame["running_requests"].to_numpy(dtype=float)[rows])).mean()
+        return cls(
+            Origin(frame["origin"].to_numpy()[rows][0]),
+            np.bincount(block, frame["accepted_tokens"].to_numpy(dtype=float)[rows]),
+            np.bincount(block, frame["verify_steps"].to_numpy(dtype=float)[rows]),
+            max(float(running), 1.0),
+            float(frame["prefills"].to_numpy(dtype=float)[rows].sum()),
         )
-    except ImpossibleFigure as error:
-        pooled = float(accepted.sum() / steps.sum())
-        return Interval(pooled, math.inf, math.inf, CONSERVATIVE, len(steps), math.inf, error.what)
+
+    def interval(self, depth: int | None) -> Interval:
+        """The interval over requests or blocks; without bounds where a figure is impossible, so that nothing follows from it."""
+        accepted, steps, size = self.accepted, self.steps, len(self.steps)
+        of_requests = self.origin is Origin.REQUESTS
+        try:
+            if of_requests and size >= DEFAULTS.minimum_requests:
+                return request_interval(accepted, steps)
+            lifetime = 0.0 if of_requests else lifetime_in_windows(size, self.running, self.new_requests)
+            running = size if of_requests else self.running
+            return window_interval(
+                accepted / steps, steps, depth=depth, running=running, request_lifetime_windows=lifetime
+            )
+        except ImpossibleFigure as error:
+            pooled = float(accepted.sum() / steps.sum())
+            return Interval(pooled, math.inf, math.inf, CONSERVATIVE, size, math.inf, error.what)
 
 
 def _prefix(frame: pd.DataFrame, counted: np.ndarray) -> tuple[float, ...]:
@@ -205,7 +253,7 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     timed = frame[frame["generation_throughput"].gt(0)]
     if timed.empty:
         return {}
-    timed = next(rows for origins in _LOAD_BEST_FIRST if not (rows := timed[timed["origin"].isin(origins)]).empty)
+    timed = _best_timed(timed)
     if timed["unit"].str.startswith(SLOT).all() and timed["seconds"].gt(0).all():
         return _slot_load(timed)
     rate = variance = running = waiting = 0.0
@@ -223,7 +271,7 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     known = math.isfinite(half)
     figures = {
         "generation_throughput": Estimate(
-            rate, rate - half if known else None, rate + half if known else None, windows=windows
+            rate, max(0.0, rate - half) if known else None, rate + half if known else None, windows=windows
         ),
         "running_requests": Estimate(running, windows=windows),
         "waiting_requests": Estimate(waiting, windows=windows),
@@ -241,6 +289,13 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     if not usage.empty:
         figures["kv_cache_usage"] = Estimate(float(usage.mean()), windows=len(usage))
     return figures
+
+
+def _best_timed(timed: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the best source of throughput with enough windows, else of the one with the most."""
+    choices = [timed[timed["origin"].isin(origins)] for origins in _LOAD_BEST_FIRST]
+    enough = (rows for rows in choices if len(rows) >= DEFAULTS.minimum_windows)
+    return next(enough, max(choices, key=len))
 
 
 def _slot_load(requests: pd.DataFrame) -> dict[str, Estimate]:
@@ -262,7 +317,7 @@ def _slot_load(requests: pd.DataFrame) -> dict[str, Estimate]:
     windows = len(requests)
     return {
         "generation_throughput": Estimate(
-            rate, rate - half if known else None, rate + half if known else None, windows=windows
+            rate, max(0.0, rate - half) if known else None, rate + half if known else None, windows=windows
         ),
         "running_requests": Estimate(float(seconds.sum() / busy), windows=windows),
         "step_seconds": Estimate(

@@ -20,7 +20,7 @@ from collector.domain.drafts import Measure, ModelConfig, Validation
 from collector.domain.errors import InputError, MalformedInput, UnreadableInput
 from collector.domain.evidence import Evidence
 from collector.domain.results import BenchmarkRow
-from collector.domain.runs import Bundle, Reading, Role, RunRecord
+from collector.domain.runs import Beside, Bundle, Reading, Role, RunRecord
 from collector.domain.versions import Release
 from collector.formats import formats
 from collector.formats.base import ReadOptions, RunPart
@@ -39,6 +39,7 @@ from collector.models.training import training_file
 from collector.results import read_results, tool_of
 from collector.sources.file import LARGEST_TEXT, STDIN, blocks, cannot_open, head_of, line_at, text_of, without_packing
 from collector.sources.launches import read_launches
+from collector.sources.snapshots import Kept, Snapshot, holds_metrics, read_snapshot, read_together
 
 SAMPLED_BYTES: Final = 1 << 20
 LONGEST_SMALL_TEXT: Final = 65_536
@@ -61,7 +62,7 @@ class Part(StrEnum):
     UNKNOWN = "not recognised"
 
 
-_NOT_READ: Final = (Part.METRICS, Part.RESPONSES, Part.SERVER_INFO)
+_NOT_READ: Final = (Part.RESPONSES, Part.SERVER_INFO)
 _NAMES: Final = {
     "launch.json": Part.IGNORED,
     "model_info.json": Part.IGNORED,
@@ -104,7 +105,8 @@ _DRAFT_ARCHITECTURES: Final = ("eagle", "medusa", "mtp", "nextn", "dflash", "dsp
 class BundleOptions:
     """What the user said about the files and beyond them.
 
-    Paths name a file for a role; ``validation_accuracy`` is one figure or one a position;
+    Paths name a file for a role (``metrics`` and ``metrics_before`` are two scrapes of one process, or the first
+    alone since its start); ``validation_accuracy`` is one figure or one a position;
     ``engine`` and ``engine_version`` win over what the content tells.
     """
 
@@ -114,6 +116,8 @@ class BundleOptions:
     draft_config: Path | None = None
     target_config: Path | None = None
     training: Path | None = None
+    metrics: Path | None = None
+    metrics_before: Path | None = None
     validation_accuracy: tuple[float, ...] = ()
     engine: str | None = None
     engine_version: Release | None = None
@@ -147,6 +151,7 @@ class _Runs:
     validation: Validation | None = None
     results: list[BenchmarkRow] = field(default_factory=list)
     measured_engine: str = ""
+    snapshots: dict[Role, list[Snapshot]] = field(default_factory=dict)
 
 
 class LogRead(Protocol):
@@ -270,6 +275,10 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
                 files.append(File(path, str(path), _part_of_model(path), Role.SUBJECT, asked=True))
         else:
             _add_file(files, path, "standard input" if path == STDIN else str(path), errors, asked=True)
+    if options.metrics is not None or options.metrics_before is not None:
+        files = [file for file in files if (file.part, file.role) != (Part.METRICS, Role.SUBJECT)]
+        given_metrics = [path for path in (options.metrics_before, options.metrics) if path is not None]
+        files += [File(path, str(path), Part.METRICS, Role.SUBJECT, asked=True) for path in given_metrics]
     named = (
         (options.launch, Part.LAUNCH, Role.SUBJECT),
         (options.baseline, Part.LOG, Role.BASELINE),
@@ -376,7 +385,7 @@ def _by_name_and_content(path: Path, name: str) -> Part:
     if holds_log(head):
         return Part.LOG
     for word, part in _WORDS:
-        if word in name:
+        if word in name and (part is not Part.METRICS or holds_metrics(head)):
             return part
     return Part.LOG if Path(name).suffix == ".log" else _by_content(head, path.name)
 
@@ -384,6 +393,8 @@ def _by_name_and_content(path: Path, name: str) -> Part:
 def _by_content(head: bytes, name: str) -> Part:
     if is_binary(head):
         return Part.UNKNOWN
+    if holds_metrics(head):
+        return Part.METRICS
     text = head.decode("utf-8", "replace")
     if text.lstrip().startswith("{"):
         try:
@@ -393,6 +404,8 @@ def _by_content(head: bytes, name: str) -> Part:
         if not describes_model(document):
             return Part.TRAINING if _holds_accuracy(text, name) else Part.UNKNOWN
         return Part.DRAFT_CONFIG if _is_draft(document) else Part.TARGET_CONFIG
+    if tool_of(text):
+        return Part.BENCHMARK
     for part, reads in ((Part.LAUNCH, parse_launch), (Part.TRAINING, read_validation)):
         try:
             reads(text[:LONGEST_SMALL_TEXT], name)
@@ -438,6 +451,10 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
         runs.validation = read_training_file(file.path, file.source)
     elif file.part is Part.BENCHMARK:
         _read_results(file, runs, reading)
+    elif file.part is Part.METRICS:
+        snapshot = read_snapshot(file.path, file.source, first=file.path == options.metrics_before)
+        runs.snapshots.setdefault(role, []).append(snapshot)
+        reading.lines = reading.understood = snapshot.lines
     elif file.part in _NOT_READ:
         reading.notes = (*reading.notes, f"{file.part.value}: not read yet")
     elif file.asked:
@@ -449,7 +466,7 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
             "this file is not one that draftscope reads",
             why=describe(head),
             where=file.source,
-            hint=f"logs of {titles}, launch commands, config.json files and training output are read",
+            hint=f"logs of {titles}, their metrics, launch commands, config.json files and training output are read",
         )
 
 
@@ -544,6 +561,11 @@ def read_training_file(path: Path, source: str | None = None) -> Validation:
 
 def _assemble(runs: _Runs, options: BundleOptions, readings: list[Reading], problems: list[str]) -> Bundle | None:
     subject, previous, baseline = _by_role(runs)
+    kept = _kept(runs, readings, problems)
+    subject, previous, baseline = (
+        run or _run_of_metrics(kept.get(role), options, role)
+        for role, run in ((Role.SUBJECT, subject), (Role.PREVIOUS, previous), (Role.BASELINE, baseline))
+    )
     if subject is None:
         subject = _run_without_log(runs, options)
     if subject is None:
@@ -564,7 +586,56 @@ def _assemble(runs: _Runs, options: BundleOptions, readings: list[Reading], prob
     if previous is not None:
         previous.draft_config = runs.draft_configs.get(Role.PREVIOUS)
         previous.target_config = runs.target_configs.get(Role.PREVIOUS)
-    return Bundle(subject, previous, baseline, readings, problems)
+    bundle = Bundle(subject, previous, baseline, readings, problems)
+    for role, run in ((Role.SUBJECT, subject), (Role.PREVIOUS, previous), (Role.BASELINE, baseline)):
+        if role in kept:
+            _attach_metrics(bundle, role, run, kept[role])
+    return bundle
+
+
+def _kept(runs: _Runs, readings: list[Reading], problems: list[str]) -> dict[Role, Kept]:
+    """What the kept scrapes of each run tell; said of the file that was scraped last."""
+    kept: dict[Role, Kept] = {}
+    for role, snapshots in runs.snapshots.items():
+        try:
+            kept[role] = read_together(snapshots)
+        except InputError as error:
+            problems.append(str(error))
+            continue
+        for reading in readings:
+            if reading.source == kept[role].source:
+                reading.notes = (*reading.notes, *kept[role].notes)
+    return kept
+
+
+def _run_of_metrics(kept: Kept | None, options: BundleOptions, role: Role) -> RunRecord | None:
+    """A run that only its metrics tell of."""
+    if kept is None:
+        return None
+    version = options.engine_version if role is Role.SUBJECT else None
+    run = RunRecord(kept.engine.engine, kept.source, version, started_at=kept.started_at, ended_at=kept.ended_at)
+    run.line_text = partial(line_at, kept.path)
+    return run
+
+
+def _attach_metrics(bundle: Bundle, role: Role, run: RunRecord | None, kept: Kept) -> None:
+    """Add what the metrics tell to a run. The analysis takes the best source for each figure, and never adds up two."""
+    if run is None:
+        bundle.problems.append(f"{kept.source}: there is no run that these metrics are of")
+        return
+    if run.engine != kept.engine.engine:
+        bundle.problems.append(f"{kept.source} is of {kept.engine.title}, {run.source} of {run.engine}")
+        return
+    windows, prefills = kept.windows, [] if run.prefills else kept.prefills
+    if run.source != kept.source:  # its lines are another file's
+        windows = [window._replace(line=0, position=number) for number, window in enumerate(windows)]
+    run.arguments = kept.completed(run.arguments)
+    run.events += kept.events
+    run.windows = [*run.windows, *windows]
+    run.prefills = [*run.prefills, *prefills]
+    bundle.beside.setdefault(role, []).append(
+        Beside(str(kept.path.absolute()), tuple(windows), tuple(prefills), tuple(kept.events), tuple(kept.series))
+    )
 
 
 def _by_role(runs: _Runs) -> tuple[RunRecord | None, RunRecord | None, RunRecord | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -10,6 +10,7 @@ from collector.domain.arguments import Arguments, LaunchCommand, Value
 from collector.domain.drafts import ModelConfig, Validation
 from collector.domain.evidence import Evidence
 from collector.domain.results import BenchmarkRow
+from collector.domain.series import SeriesSample
 from collector.domain.versions import Release, ReleaseRange
 from collector.domain.windows import PrefillWindow, Window
 
@@ -106,12 +107,30 @@ class RunRecord:
         return [event for event in self.events if event.kind == kind]
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a source beside the log tells of a run; windows, prefill batches and events are among the run's own.
+
+    ``path`` is where it lies, ``series`` are samples that no window holds.
+    """
+
+    path: str
+    windows: Sequence[Window] = ()
+    prefills: Sequence[PrefillWindow] = ()
+    events: Sequence[Event] = ()
+    series: Sequence[SeriesSample] = ()
+
+
 @dataclass(slots=True)
 class Bundle:
-    """Everything that was given about one question: the judged run and those it is compared with."""
+    """Everything that was given about one question: the judged run and those it is compared with.
+
+    ``beside`` says which of a run's windows come from sources beside its log.
+    """
 
     subject: RunRecord
     previous: RunRecord | None = None
     baseline: RunRecord | None = None
     readings: list[Reading] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    beside: dict[Role, list[Beside]] = field(default_factory=dict)

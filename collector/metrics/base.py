@@ -187,7 +187,7 @@ class EngineMetrics(ABC):
         del samples, arguments, source
         return Arguments()
 
-    def taken(self, content: Any, at: float) -> Taken:
+    def taken(self, body: bytes, at: float) -> Taken:
         """Read what ``queue_path`` gave out.
 
         Raises:

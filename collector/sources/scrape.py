@@ -62,6 +62,7 @@ class Scraper:
         self._info_paths: dict[tuple[str, ...], str] = {}
         self._last: EngineState | None = None
         self._of_queue: tuple[Sample, ...] = ()
+        self._taken: tuple[Window, ...] = ()
 
     def scrape(self) -> Scrape:
         """Ask once.
@@ -89,6 +90,7 @@ class Scraper:
         self._engine = engine
         taken = self._take(engine, at) if takes else Taken(())
         self._of_queue = taken.samples or self._of_queue
+        self._taken += taken.windows
         samples += self._of_queue
         if engine.start_header in answer.headers:
             samples += _as_sample(engine.start_header, answer.headers[engine.start_header])
@@ -108,7 +110,8 @@ class Scraper:
             info = _with_stated(engine, self._info, samples, answer.url)
             state = engine.state(samples, info, at)
         self._last = state
-        return Scrape(engine, info, state, notes, taken.windows if takes else None)
+        windows, self._taken = self._taken, ()
+        return Scrape(engine, info, state, notes, windows if takes else None)
 
     def _who(self) -> EngineMetrics | None:
         """Which engine this is by its list of models, where it has one and shows it."""
@@ -145,7 +148,7 @@ class Scraper:
         answer = self.endpoint.get(engine.queue_path)
         self._check_status(answer)
         try:
-            return engine.taken(_json(answer, list), at)
+            return engine.taken(answer.body, at)
         except MalformedInput as error:
             raise SourceError(
                 error.what, why=error.why, where=answer.url, hint=f"{engine.title}: {engine.metrics_hint}"

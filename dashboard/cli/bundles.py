@@ -23,6 +23,12 @@ Previous: TypeAlias = Annotated[Path | None, typer.Option(help="Log of an earlie
 DraftConfig: TypeAlias = Annotated[Path | None, typer.Option(help="The draft's config.json.")]
 TargetConfig: TypeAlias = Annotated[Path | None, typer.Option(help="The target's config.json.")]
 Training: TypeAlias = Annotated[Path | None, typer.Option(help="What the draft's validation printed.")]
+Metrics: TypeAlias = Annotated[
+    Path | None, typer.Option(help="A scrape of /metrics, kept in a file; everything since the start.")
+]
+MetricsBefore: TypeAlias = Annotated[
+    Path | None, typer.Option(help="An earlier scrape of the same process: what lies between both is judged.")
+]
 ValidationAccuracy: TypeAlias = Annotated[
     str | None, typer.Option(help="Validation accuracy, or one a position: 0.747 or 0.80,0.71.", metavar="X[,X...]")
 ]
@@ -39,6 +45,8 @@ def bundle_options(
     draft_config: Path | None,
     target_config: Path | None,
     training: Path | None,
+    metrics: Path | None,
+    metrics_before: Path | None,
     validation_accuracy: str | None,
     engine: str | None,
     engine_version: str | None,
@@ -58,6 +66,8 @@ def bundle_options(
         draft_config=draft_config,
         target_config=target_config,
         training=training,
+        metrics=metrics,
+        metrics_before=metrics_before,
         validation_accuracy=accuracies(validation_accuracy),
         engine=engine,
         engine_version=release_of(engine_version),

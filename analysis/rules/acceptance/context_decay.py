@@ -9,7 +9,7 @@ from scipy.special import stdtr
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.figures import best_origin
+from analysis.figures import varying_rows
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
@@ -44,7 +44,7 @@ class AcceptanceDecaysWithContext(Rule):
         frame = speculating.frame
         usable = frame["counted"] & frame["tokens_in_use"].gt(0) & frame["running_requests"].gt(0)
         rows = frame.loc[
-            best_origin(frame) & usable.to_numpy(),
+            varying_rows(frame) & usable.to_numpy(),
             ["tokens_in_use", "running_requests", "accepted_tokens", "verify_steps"],
         ]
         if len(rows) < thresholds.few_windows:

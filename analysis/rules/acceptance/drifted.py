@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
-from analysis.figures import Pooled, best_origin, pooled_acceptance
+from analysis.figures import Pooled, pooled_acceptance, varying_rows
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
@@ -44,9 +44,9 @@ class AcceptanceDrifted(Rule):
         self, speculating: RunView, acceptance: Pooled, thresholds: Thresholds, findings: Sequence[Finding]
     ) -> Outcome:
         """The last third of the counted blocks against the first."""
-        frame = speculating.frame
+        frame = speculating.frame[varying_rows(speculating.frame)]
         block = frame["block"].to_numpy()
-        blocks = np.unique(block[best_origin(frame) & frame["counted"].to_numpy(dtype=bool)])
+        blocks = np.unique(block[frame["counted"].to_numpy(dtype=bool)])
         if len(blocks) < thresholds.drift_windows:
             needed = f"{thresholds.drift_windows} windows; {len(blocks)} were read"
             raise cannot_look(f"a drift takes {needed}", "a longer log")

@@ -82,9 +82,9 @@ class TensorrtLlmMetrics(EngineMetrics):
                     )
         return Arguments(found)
 
-    def taken(self, content: Any, at: float) -> Taken:
+    def taken(self, body: bytes, at: float) -> Taken:
         """Read iterations out of the queue."""
-        return read_iterations(content, at)
+        return read_iterations(body, at)
 
     def state(self, samples: Iterable[Sample], info: EngineInfo, at: float) -> EngineState:
         """The server as a whole."""

@@ -193,12 +193,13 @@ def test_one_unreadable_part_hides_nothing(tmp_path):
     assert length(bundle.subject) == pytest.approx(1.48, abs=0.005)
     assert bundle.subject.target_config is not None
     problems = "\n".join(bundle.problems)
-    assert len(bundle.problems) == 3
+    assert len(bundle.problems) == 4
+    assert "metrics-1.prom" in problems
     assert "launch.txt:1" in problems
     assert "draft_config.json:2" in problems
     assert "training.txt" in problems
     kinds = {reading.source: (reading.kind, reading.notes) for reading in bundle.readings}
-    assert kinds["metrics-1.prom"] == ("metrics", ("metrics: not read yet",))
+    assert kinds["metrics-1.prom"] == ("metrics", ("these are not the metrics of an engine that is read",))
     assert kinds["holiday.jpg"] == ("not recognised", ())
 
 

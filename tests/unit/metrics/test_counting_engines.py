@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from collector.domain.arguments import Arguments
 from collector.domain.errors import MalformedInput
-from collector.domain.windows import Window
+from collector.domain.windows import Origin, Window
 from collector.metrics import engine_of, engines
-from collector.metrics.base import EngineInfo, EngineMetrics, EngineState
+from collector.metrics.base import EngineInfo, EngineMetrics, EngineState, Taken
 from collector.metrics.exposition import parse_exposition
 from tests.unit.theory.repeated import checks
 
@@ -308,37 +308,43 @@ def iteration(number: int, *, requests: int = 4, accepted: int = 6, rank: int | 
     return row if rank is None else {**row, "attentionDpRank": rank}
 
 
-@pytest.mark.parametrize("form", [dict, json.dumps], ids=["objects", "text"])
-def test_iterations_out_of_the_queue_are_one_window_of_counts(form):
-    rows = [iteration(10), iteration(11, accepted=2), iteration(12, requests=0, accepted=0)]
-    taken = TENSORRT.taken([form(row) for row in rows], 100.0)
-    (window,) = taken.windows
+def taken(*rows: object) -> Taken:
+    return TENSORRT.taken(json.dumps(rows).encode(), 100.0)
+
+
+def test_iterations_out_of_the_queue_are_windows_of_counts():
+    found = taken(iteration(10), iteration(11, accepted=2), iteration(12, requests=0, accepted=0))
+    (window,) = found.windows
     assert (window.verify_steps, window.accepted_tokens, window.drafted_tokens) == (8, 8, 24)
     assert (window.generated_tokens, window.seconds) == (16, pytest.approx(0.06))
-    assert (window.running_requests, window.waiting_requests, window.kv_cache_usage) == (4, 1, 0.3)
-    assert not taken.notes
-    assert [(sample.name, sample.value) for sample in taken.samples] == [("trtllm_iteration", 12)]
+    assert (window.waiting_requests, window.kv_cache_usage, window.origin) == (1, 0.3, Origin.COUNTERS)
+    assert not found.notes
+    assert [(sample.name, sample.value) for sample in found.samples] == [("trtllm_iteration", 12)]
+
+
+def test_long_queues_are_several_windows_that_differ():
+    found = taken(*(iteration(number) for number in range(1000)))
+    assert sum(window.verify_steps for window in found.windows) == 4000
+    assert len({window.position for window in found.windows}) == len(found.windows) > 1
 
 
 def test_iterations_of_other_attention_ranks_repeat_the_first():
-    rows = [iteration(n, rank=rank) for n in (1, 2) for rank in (0, 1)]
-    (window,) = TENSORRT.taken(rows, 0.0).windows
-    assert (window.verify_steps, window.accepted_tokens) == (8, 12)
-    assert window.generated_tokens is None  # the other ranks' own are not told apart
+    found = taken(*(iteration(n, rank=rank) for n in (1, 2) for rank in (0, 1)))
+    assert [(window.unit, window.verify_steps) for window in found.windows] == [("", 8), ("rank 1", None)]
 
 
 def test_iterations_that_somebody_else_took_are_told():
-    assert "3 iterations are missing" in TENSORRT.taken([iteration(1), iteration(5)], 0.0).notes[0]
+    assert "3 iterations are missing" in taken(iteration(1), iteration(5)).notes[0]
 
 
 def test_an_empty_queue_gives_nothing():
-    assert TENSORRT.taken([], 0.0).windows == ()
+    assert taken() == Taken(())
 
 
-@pytest.mark.parametrize("content", [{}, [1], ["{"], ["[]"], [None]])
-def test_what_is_no_list_of_iterations_is_refused(content):
+@pytest.mark.parametrize("body", [b"{}", b"[1]", b'["{"]', b"[null]", b"", b"trtllm_x 1\n", b'{"iter": 4}'])
+def test_what_is_no_list_of_iterations_is_refused(body):
     with pytest.raises(MalformedInput):
-        TENSORRT.taken(content, 0.0)
+        TENSORRT.taken(body, 0.0)
 
 
 # ---- all of them
