@@ -7,16 +7,18 @@ matters little. Asked for: start below 0.4 s, a check below 0.5 s after the star
 from __future__ import annotations
 
 import resource
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 TRIES = 7
-COMMAND = (
+LAUNCH = (
     "python -m sglang.launch_server --model-path m --tp 8 --speculative-algorithm EAGLE3 "
     "--speculative-draft-model-path d --speculative-num-steps 1 --speculative-eagle-topk 1 "
     "--speculative-num-draft-tokens 16"
-).split()
+)
+COMMAND = shlex.split(LAUNCH)
 CASES = {
     "start (--version)": ["--version"],
     "start (--help)": ["--help"],

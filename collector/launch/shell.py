@@ -15,6 +15,8 @@ from collector.domain.errors import MalformedInput
 _OPERATORS: Final = ("&&", "||", ";;", ";", "|", "&", "(", ")", "\n")
 _DRIVE: Final = re.compile(r"[A-Za-z]:\\")
 """A path of Windows, whose backslashes stand for themselves."""
+_CONTINUED: Final = re.compile(r"\\\r?\n|(?<=[ \t])[\^`]\r?\n")
+"""The end of a line that goes on: as POSIX shells write it, and as those of Windows do."""
 _BLANK: Final = " \t\r"
 
 
@@ -151,7 +153,9 @@ class _Splitter:
         )
 
     def _continues(self, position: int) -> bool:
-        return self.text.startswith(("\\\n", "\\\r\n"), position)
+        return _CONTINUED.match(self.text, position) is not None
 
     def _after_continuation(self, position: int) -> int:
-        return position + (2 if self.text.startswith("\\\n", position) else 3)
+        match = _CONTINUED.match(self.text, position)
+        assert match is not None
+        return match.end()

@@ -115,5 +115,7 @@ def test_the_hook_looks_at_the_files_that_matter_and_at_several_at_once(reposito
     (repository / "deploy" / "gpu" / "over ridden.sh").write_text(
         OVERRIDDEN.replace("--speculative-num-draft", "--num-draft")
     )
-    ran = subprocess.run([*HOOK["entry"].split(), *HOOK["args"], *files], cwd=repository, env={"PATH": PATH}, check=False)
+    ran = subprocess.run(
+        [*HOOK["entry"].split(), *HOOK["args"], *files], cwd=repository, env={"PATH": PATH}, check=False
+    )
     assert ran.returncode == 1

@@ -18,11 +18,11 @@ class ComposeSource(LaunchSource):
     """``services`` with image, entrypoint, command and environment."""
 
     kind: ClassVar[str] = "a compose file"
-    order: ClassVar[int] = 2
+    order: ClassVar[int] = 3
 
     def snippets(self, text: str, source: str) -> list[Snippet] | None:
         """One for each service."""
-        if not _SERVICES.search(text):
+        if text.startswith("#!") or not _SERVICES.search(text):
             return None
         services = [
             (name, service)

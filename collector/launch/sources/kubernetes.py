@@ -25,10 +25,12 @@ class KubernetesSource(LaunchSource):
     """Manifests of one or several resources, rendered charts, and parts of them."""
 
     kind: ClassVar[str] = "a Kubernetes manifest"
-    order: ClassVar[int] = 3
+    order: ClassVar[int] = 4
 
     def snippets(self, text: str, source: str) -> list[Snippet] | None:
         """One for each container with a command or arguments, then one for each script of a config map."""
+        if text.startswith("#!"):
+            return None
         sure = _MANIFEST.search(text) is not None
         if not sure and not _LIST_OF_CONTAINERS.search(text):
             return None

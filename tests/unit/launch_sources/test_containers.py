@@ -52,3 +52,9 @@ def test_several_commands_of_one_script():
     script = "docker run -d vllm/vllm-openai --model a\ndocker run -d vllm/vllm-openai --model b\nvllm serve a\n"
     launches = find_launches(script)
     assert [(launch.requested["model"], launch.line) for launch in launches] == [("a", 1), ("b", 2)]
+
+
+@pytest.mark.parametrize("end", ["^\r\n", "`\n", "\\\n"])
+def test_lines_that_go_on_in_any_shell(end):
+    launch = parse_launch(f"llama-server.exe -m C:\\models\\x.gguf {end}  --port 1 {end}  --ctx-size 2\n")
+    assert launch.requested == {"model": "C:\\models\\x.gguf", "port": 1, "ctx_size": 2}

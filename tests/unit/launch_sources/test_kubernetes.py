@@ -236,3 +236,27 @@ def test_an_open_quote_in_a_script_names_the_manifests_line():
 def test_a_mapping_that_merges_itself_does_no_harm():
     bomb = "a: &a [&b [x, x], *b, *b]\nm: &m {<<: *m, command: [sglang, serve, m]}\nkind: Pod\n"
     assert parse_launch(bomb).requested == {"model_path": "m"}
+
+
+def test_a_manifest_inside_a_script():
+    script = f"""#!/bin/bash
+set -e
+kubectl apply -f - <<'EOF'
+{DEPLOYMENT}EOF
+echo "it's applied" <<<x
+kubectl apply -f - <<-END
+{SCRIPT}END
+sglang serve other
+"""
+    launches = find_launches(script, "apply.sh")
+    assert [launch.label for launch in launches] == [
+        "Deployment decode, container server",
+        "ConfigMap start, run.sh",
+        "",
+    ]
+    assert launches[0].evidence_of("speculative_eagle_topk").place == "apply.sh:23"
+    assert launches[2].evidence.place == f"apply.sh:{len(script.splitlines())}"
+
+
+def test_a_script_that_writes_a_manifest_line_is_no_manifest():
+    assert parse_launch("#!/bin/sh\necho '\nkind: Pod\n'\nsglang serve m\n").requested == {"model_path": "m"}
