@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
-from analysis.causes.weighing import WeighedCause
+from analysis.causes.weighing import NONE_OF_THESE, WeighedCause
 from analysis.documents import evidence_documents, finding_document, plain
 from analysis.known_faults import Match
 from analysis.published import PublishedRange
@@ -57,6 +57,11 @@ class Diagnosis:
     def run(self, role: Role) -> RunView | None:
         """The run in a role, if it is there."""
         return next((view for view in self.runs if view.role is role), None)
+
+    @property
+    def leading_causes(self) -> tuple[WeighedCause, ...]:
+        """The first two causes, whose experiments are shown."""
+        return tuple(cause for cause in self.causes if cause.id != NONE_OF_THESE)[:2]
 
     @property
     def worst(self) -> Severity | None:

@@ -67,7 +67,7 @@ class CaptureLayersWrong(Cause):
             how = words.listing([f"{item['releases']} takes {item['how']}" for item in possible])
             yield favours(CLEAR, f"the release is not known, and {how}", "DRF001")
         if any(i < 0 for i in ids or []):
-            yield favours(CLEAR, _negative_id(ids, facts), "DRF001")
+            yield favours(CLEAR, _negative_id(facts), "DRF001")
 
     def experiment(self, facts: Facts) -> Experiment:
         """Both sets of ids, or ids written out."""
@@ -90,13 +90,13 @@ class CaptureLayersWrong(Cause):
         )
 
 
-def _negative_id(ids: list[int], facts: Facts) -> str:
+def _negative_id(facts: Facts) -> str:
     """What -1 comes to by release: the embedding where one is added to each id, nothing elsewhere."""
-    parts = [f"-1 means the embedding only where the release adds one to each id (here: {facts.run.releases})"]
+    text = f"-1 means the embedding only where the release adds one to each id (here: {facts.run.releases})"
     if facts.draft_config is None or facts.target_config is None:
-        return parts[0]
+        return text
     for item in captures(facts.engine, facts.target_config, facts.draft_config, ReleaseRange()):
         fed = words.listing(["the embedding" if layer < 0 else f"layer {layer}" for layer in item.outputs])
-        outcome = "cannot run with it" if item.impossible else f"feeds the output of {fed}"
-        parts.append(f"{item.releases}: {item.how}, so {ids} {outcome}")
-    return "; ".join(parts)
+        how = f"{item.how}, " if item.how.startswith("ids") else ""
+        text += f"; {item.releases}: {how}" + ("cannot run" if item.impossible else f"fed by {fed}")
+    return text

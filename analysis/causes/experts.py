@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from analysis import words
 from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes, refutes
 from analysis.causes.commands import compare
 from analysis.causes.common import step_cost
@@ -41,9 +42,11 @@ class ExpertGrowth(Cause):
         yield favours(CLEAR, "the target is a mixture of experts")
         running, width = facts.running, facts.run.width
         if running is not None and running <= FEW_REQUESTS:
-            yield favours(CLEAR, f"at {running:.0f} running each further token brings experts of its own")
+            yield favours(
+                CLEAR, f"with {words.plural(running, 'request')} running each further token brings experts of its own"
+            )
         elif running is not None and running >= MANY_REQUESTS:
-            yield opposes(STRONG, f"at {running:.0f} running nearly all experts are read anyway")
+            yield opposes(STRONG, f"with {words.plural(running, 'request')} running nearly all experts are read anyway")
         if width is not None and width >= FEW_REQUESTS:
             yield favours(HINT, f"{width} tokens are verified a step")
 

@@ -52,6 +52,7 @@ def _diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
     from analysis import words
     from collector.domain.arguments import UNSEEN
     from collector.domain.quantities import QUANTITIES
+    from dashboard.report.causes import refuted_lines
     from dashboard.report.diagnosis import QUESTIONS, SHOWN, figure
 
     yield f"# {_text(diagnosis.headline)}"
@@ -73,6 +74,7 @@ def _diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.next_steps:
         yield "## Do next"
         yield "\n".join(f"{number}. {_text(step)}" for number, step in enumerate(diagnosis.next_steps, 1))
+    yield from _causes(diagnosis)
     views = [view for view in diagnosis.runs if view.quantities]
     keys = [key for key in SHOWN if any(key in view.quantities for view in views)]
     if keys:
@@ -103,10 +105,37 @@ def _diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
             ],
         )
     yield from _findings(diagnosis.findings)
-    if diagnosis.ruled_out:
+    ruled_out = [f"{item.rule} {item.name}: {item.why}" for item in diagnosis.ruled_out]
+    ruled_out += refuted_lines(diagnosis)
+    if ruled_out:
         yield "## Ruled out"
-        yield _list(f"{item.rule} {item.name}: {item.why}" for item in diagnosis.ruled_out)
+        yield _list(ruled_out)
     yield from _not_judged(diagnosis.skipped)
+
+
+def _causes(diagnosis: Diagnosis) -> Iterator[str]:
+    from dashboard.report.causes import cause_line
+
+    if diagnosis.causes:
+        yield "## What could be behind it"
+        lines = []
+        for number, cause in enumerate(diagnosis.causes, 1):
+            reasons = [f"for: {cause_line(reason)}" for reason in cause.reasons_for]
+            reasons += [f"against: {cause_line(reason)}" for reason in cause.reasons_against]
+            lines.append(f"{number}. {cause.standing}: **{_text(cause.title)}**")
+            lines += [f"   - {_text(reason)}" for reason in reasons]
+        yield "\n".join(lines)
+    for cause in diagnosis.leading_causes:
+        if cause.experiment is not None:
+            yield f"**To tell:** {_text(cause.experiment.what)}"
+            yield _fenced("\n".join(cause.experiment.commands)) if cause.experiment.commands else ""
+            yield _list(f"If {outcome}: {meaning}." for outcome, meaning in cause.experiment.outcomes.items())
+    if diagnosis.known_faults:
+        yield "## Known upstream"
+        yield _list(
+            f"{match.standing.value.capitalize()}: {match.fault.title} ({match.fault.link}). {match.fault.workaround}"
+            for match in diagnosis.known_faults
+        )
 
 
 def _check(check: Check, *, several: bool) -> Iterator[str]:

@@ -15,6 +15,7 @@ from collector.domain.arguments import UNSEEN, Argument
 from collector.domain.findings import State
 from collector.domain.quantities import QUANTITIES, Estimate
 from collector.domain.runs import Role
+from dashboard.report.causes import causes_parts, refuted_lines
 from dashboard.report.pieces import finding_block, grid, heading, listed, skipped_list
 
 _STATE: Final = {
@@ -59,6 +60,7 @@ def _parts(diagnosis: Diagnosis) -> Iterable[RenderableType]:
     if diagnosis.next_steps:
         yield heading("Do next")
         yield _numbered(diagnosis.next_steps)
+    yield from causes_parts(diagnosis)
     figures = _figures(diagnosis)
     if figures is not None:
         yield heading("Figures")
@@ -74,9 +76,11 @@ def _parts(diagnosis: Diagnosis) -> Iterable[RenderableType]:
         yield heading(f"Findings ({len(diagnosis.findings)})")
         for finding in diagnosis.findings:
             yield finding_block(finding)
-    if diagnosis.ruled_out:
+    ruled_out = [f"{item.rule} {item.name}: {item.why}" for item in diagnosis.ruled_out]
+    ruled_out += refuted_lines(diagnosis)
+    if ruled_out:
         yield heading("Ruled out")
-        yield listed(f"{item.rule} {item.name}: {item.why}" for item in diagnosis.ruled_out)
+        yield listed(ruled_out)
     if diagnosis.skipped:
         yield heading("Not judged")
         yield skipped_list(diagnosis.skipped)

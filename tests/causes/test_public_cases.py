@@ -60,7 +60,7 @@ def test_kimi_has_two_faults_and_the_suspicion_is_refuted() -> None:
     by_id = {cause.id: cause for cause in diagnosis.causes}
     ids = " | ".join(reason.text for reason in by_id["capture-layers-wrong"].reasons_for)
     assert "adds one to each id" in ids
-    assert "0.5.13 and later: ids as given" in ids
+    assert "0.5.13 and later: ids as given, cannot run" in ids
     assert by_id["expert-growth"].kind == "cost"
     overlap = next(cause for cause in diagnosis.refuted_causes if cause.id == "two-batch-overlap")
     assert "enable_two_batch_overlap is off (input.log:3); disable_overlap_schedule is another feature" in [
