@@ -53,7 +53,7 @@ def test_a_draft_is_added_shown_and_removed(drafts, config):
         shown = drafts("show", name)
         assert shown.code == 0, shown.err
         assert "chats, temperature 0.6" in shown.out
-        assert "kind eagle3" in shown.out
+        assert "kind EAGLE-3" in shown.out
     (entry,) = listed(drafts)
     assert json.loads(drafts("show", "1", "--format", "json").out) == entry
     assert entry["config"] == CONFIG
