@@ -164,6 +164,7 @@ class EngineMetrics(ABC):
         info_paths: where it describes itself.
         metrics_hint: how to turn its metrics on.
         life_argument: the argument that differs between processes, "" where there is none.
+        name_argument: the argument that holds the name by which the model is served.
     """
 
     engine: ClassVar[str]
@@ -177,6 +178,7 @@ class EngineMetrics(ABC):
     info_paths: ClassVar[tuple[InfoPaths, ...]]
     metrics_hint: ClassVar[str]
     life_argument: ClassVar[str] = ""
+    name_argument: ClassVar[str] = "served_model_name"
 
     @abstractmethod
     def info(self, documents: Sequence[Document]) -> EngineInfo:

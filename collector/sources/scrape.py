@@ -220,9 +220,9 @@ class Scraper:
                     notes.append(f"{self.endpoint.address}: {asked} answer {status}: {wanted.missed}")
         info = engine.info(documents)
         info = replace(info, notes=(*notes, *info.notes))
-        return info if info.arguments.seen("served_model_name") else self._with_model(info)
+        return info if info.arguments.seen(engine.name_argument) else self._with_model(engine, info)
 
-    def _with_model(self, info: EngineInfo) -> EngineInfo:
+    def _with_model(self, engine: EngineMetrics, info: EngineInfo) -> EngineInfo:
         """The served name from the list of models, where the arguments do not state it."""
         answer = self.endpoint.get(_MODELS)
         if answer.status != _OK:
@@ -236,7 +236,7 @@ class Scraper:
         if not names:
             return info
         name = str(names[0])
-        argument = Argument("served_model_name", effective=name, effective_evidence=Evidence(answer.url, None, name))
+        argument = Argument(engine.name_argument, effective=name, effective_evidence=Evidence(answer.url, None, name))
         return replace(
             info, arguments=replace(info.arguments, by_name={**info.arguments.by_name, argument.name: argument})
         )

@@ -291,6 +291,7 @@ def test_llamacpp_tells_build_model_and_whether_it_drafts(
     assert (None if record.engine_version is None else str(record.engine_version)) == build
     assert {key: record.arguments[key].effective for key in told} == told
     assert record.arguments["model"].effective == "/models/target.gguf"
+    assert record.arguments["alias"].effective.endswith("target.gguf")
 
 
 def test_a_build_that_counts_no_drafts_is_not_said_to_make_none(scraped: Callable[[str], Scraped]) -> None:
@@ -409,7 +410,7 @@ def test_slots_that_are_turned_off_are_told(sqlite_database: Database) -> None:
     with recorded("llamacpp/draft-near", change=without) as served, watching(sqlite_database, served) as watch:
         stored = watch.take()
     assert "--no-slots" in stored.scrape.notes[0]
-    assert not stored.scrape.info.arguments.seen("spec_type")
+    assert not stored.scrape.info.arguments.seen("spec_type")  # nothing was drafted so far
 
 
 @pytest.mark.parametrize("name", ["vllm/eagle3", "llamacpp/draft-near"])

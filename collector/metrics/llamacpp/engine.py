@@ -46,6 +46,7 @@ class LlamacppMetrics(EngineMetrics):
         InfoPaths((SLOTS,), "whether it drafts is not told; start the server without --no-slots", list),
     )
     metrics_hint: ClassVar[str] = "start the server with --metrics"
+    name_argument: ClassVar[str] = "alias"
 
     def info(self, documents: Sequence[Document]) -> EngineInfo:
         """Read ``/props`` and ``/slots``."""
@@ -58,14 +59,22 @@ class LlamacppMetrics(EngineMetrics):
         return served and arguments.value("spec_type") == UNKNOWN_DRAFT and not arguments.seen("spec_draft_n_max")
 
     def stated(self, samples: Iterable[Sample], arguments: Arguments, source: str) -> Arguments:
-        """How many tokens a draft has at most: there are as many positions."""
-        found = [sample for sample in samples if sample.name == names.ACCEPTED_AT]
-        option = depth_option(arguments.value("spec_type"))
-        if not found or option is None:
-            return Arguments()
-        deepest = max(found, key=lambda sample: int(sample.labels["position"]))
-        evidence = Evidence(source, None, written(deepest))
-        return Arguments({option: Argument(option, effective=len(found), effective_evidence=evidence)})
+        """That it drafts, where it does not say so itself; and how many tokens a draft has at most: as many as positions."""
+        found: dict[str, Argument] = {}
+        kept = list(samples)
+        drafts = next((sample for sample in kept if sample.name == names.DRAFTS and sample.value > 0), None)
+        spec_type = arguments.value("spec_type")
+        if drafts is not None and not arguments.seen("spec_type"):
+            spec_type = UNKNOWN_DRAFT
+            evidence = Evidence(source, None, written(drafts))
+            found["spec_type"] = Argument("spec_type", effective=spec_type, effective_evidence=evidence)
+        positioned = [sample for sample in kept if sample.name == names.ACCEPTED_AT]
+        option = depth_option(spec_type)
+        if positioned and option is not None:
+            deepest = max(positioned, key=lambda sample: int(sample.labels["position"]))
+            evidence = Evidence(source, None, written(deepest))
+            found[option] = Argument(option, effective=len(positioned), effective_evidence=evidence)
+        return Arguments(found)
 
     def state(self, samples: Iterable[Sample], info: EngineInfo, at: float) -> EngineState:
         """The server as a whole."""

@@ -25,7 +25,7 @@ UNKNOWN_DRAFT: Final = "draft"
 
 _PROPERTIES: Final = {
     "model_path": "model",
-    "model_alias": "served_model_name",
+    "model_alias": "alias",
     "total_slots": "parallel",
 }
 _TYPES: Final = ("speculative.types", "speculative.type")  # later builds, earlier builds

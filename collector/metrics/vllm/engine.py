@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from collector.domain.arguments import Argument, Arguments
+from collector.domain.deployments import UNKNOWN_METHOD
 from collector.domain.evidence import Evidence
 from collector.metrics.base import (
     Document,
@@ -68,6 +69,8 @@ class VllmMetrics(EngineMetrics):
         known = {sample.name for sample in plain}
         if deepest is not None:
             tell(DEPTH, _position(deepest) + 1, written(deepest))
+        elif names.EMITTED in known:
+            tell("speculative_config.method", UNKNOWN_METHOD, f"{names.EMITTED} of the V0 engine is there")
         elif names.CACHE_USAGE[0] in known and not known & {names.DRAFTS, names.DRAFTED}:
             tell("speculative_config", None, f"no {names.DRAFTS} among the metrics")
         config = next((sample for sample in plain if sample.name == names.CACHE_CONFIG), None)

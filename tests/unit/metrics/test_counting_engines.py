@@ -144,7 +144,7 @@ def test_the_draft_counters_of_the_v0_engine_are_not_believed():
     (window,) = windows(VLLM, state(VLLM, v0))
     assert (window.verify_steps, window.accepted_tokens, window.drafted_tokens) == (None, None, None)
     assert (window.printed_rate, window.generated_tokens) == (0.612, 900)
-    assert told(VLLM, v0) == {}
+    assert told(VLLM, v0) == {"speculative_config.method": "unknown"}  # it drafts, and does not say how
 
 
 ALL_PROMPTS = 'vllm:prompt_tokens_total{engine="0"} 100.0\n'
@@ -241,6 +241,15 @@ def test_slots_that_decode_together_are_the_running_requests():
     after = state(LLAMACPP, llamacpp(5000, decodes=2000, busy=2.5), at=15.0)
     (window,) = LLAMACPP.interval(before, after, NOTHING).windows
     assert window.running_requests == 4.0  # 1,000 passes at 1, then 1,000 at 4
+
+
+def test_a_server_that_counts_drafts_is_known_to_draft():
+    """Where its slots are hidden nothing else says so."""
+    assert told(LLAMACPP, llamacpp(100, decodes=60, drafts=50, accepted=(30, 10))) == {
+        "spec_type": "draft",
+        "spec_draft_n_max": 2,
+    }
+    assert told(LLAMACPP, llamacpp(100, decodes=100)) == {}
 
 
 # ---- TensorRT-LLM
