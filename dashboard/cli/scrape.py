@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from collector.domain.deployments import method_of
 from collector.domain.errors import InputError
 from collector.domain.windows import Origin, Window
 from dashboard.cli.console import errors, output
@@ -59,12 +60,19 @@ def scrape(
         typer.Option(help="The key the engine was started with.", envvar="DRAFTSCOPE_API_KEY", show_envvar=True),
     ] = None,
     timeout: Annotated[str, typer.Option(help="How long to wait for a whole answer.", metavar="DURATION")] = "10s",
+    take_iterations: Annotated[
+        bool,
+        typer.Option(
+            "--take-iterations",
+            help="TensorRT-LLM: take iterations out of its queue; other readers of that queue then miss them.",
+        ),
+    ] = False,
     database_url: Annotated[
         str | None, typer.Option(help="Database to store into; default: that of the settings.", metavar="URL")
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Read metrics and effective arguments of a running engine (SGLang) into the database."""
+    """Read metrics and effective arguments of a running engine into the database: SGLang, vLLM, llama.cpp, TensorRT-LLM."""
     from collector.scraping import Watch
     from collector.sources.http import Endpoint
     from collector.sources.pace import Pace
@@ -83,7 +91,7 @@ def scrape(
     address = SecretUrl(database_url) if database_url else load_settings(config).service.database_url
     endpoint = Endpoint(url, api_key=api_key, timeout=duration(timeout, "--timeout"))
     with endpoint, open_configured(address) as database:
-        watch = Watch(database, Scraper(endpoint))
+        watch = Watch(database, Scraper(endpoint, take_from_queue=take_iterations))
         if pause is None:
             print_scrape(output(), watch.take())
         else:
@@ -123,9 +131,13 @@ def keep_scraping(watch: Watch, pace: Pace, console: Console, *, clock: Callable
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """One scrape, all units together; ``reach`` says what acceptance and tokens are about."""
+    """One scrape, all units together; ``reach`` says what acceptance and tokens are about.
+
+    ``positions`` are the shares of steps that accepted at least i drafts, where the engine counts them.
+    """
 
     acceptance: str
+    positions: tuple[float, ...]
     tokens: float | None
     throughput: float | None
     running: float
@@ -150,10 +162,14 @@ def _figures(stored: Stored) -> _Figures:
     if steps and accepted is not None:
         stretch = reach if counted else "of the last decode line seen"
         acceptance = f"{1 + accepted / steps:.3f} over {steps:,.0f} steps {stretch}"
+    lists = [window.accepted_at for window in chosen if window.accepted_at]
+    longest = max(map(len, lists), default=0)
+    counted_at = [sum(counts[i] for counts in lists if i < len(counts)) for i in range(longest)]
     units = stored.scrape.state.units.values()
     running, waiting = total("running_requests", windows), total("waiting_requests", windows)
     return _Figures(
         acceptance,
+        tuple(count / steps for count in counted_at) if steps else (),
         total("generated_tokens", windows),
         total("generation_throughput", windows),
         sum(unit.running_requests or 0.0 for unit in units) if running is None else running,
@@ -190,15 +206,17 @@ def print_scrape(console: Console, stored: Stored) -> None:
     table.add_column(overflow="fold")
     version = str(info.engine_version) if info.engine_version else "release not stated"
     table.add_row("Engine", f"{stored.scrape.engine.title} {version}")
-    for name, label in _CONFIGURATION:
-        argument = info.arguments[name]
-        if not info.arguments.seen(name) or (argument.runs is None and not argument.changed):
+    for label, names in _CONFIGURATION.items():
+        argument = next((info.arguments[name] for name in names if info.arguments.seen(name)), None)
+        if argument is None or (argument.runs is None and not argument.changed):
             continue
         asked = f"{argument.requested} asked, {argument.runs} runs" if argument.changed else str(argument.runs)
         table.add_row(label, asked)
     if figures.acceptance:
         table.add_row("Acceptance length", figures.acceptance)
-    elif info.arguments.value("speculative_algorithm"):
+        if figures.positions:
+            table.add_row("Accepted by position", "  ".join(f"{share:.3f}" for share in figures.positions))
+    elif method_of(stored.scrape.engine.engine, info.arguments):
         table.add_row("Acceptance length", f"not known {figures.reach}: no verify step was counted")
     for name, unit in stored.scrape.state.units.items():
         if unit.printed_length is not None:
@@ -223,18 +241,25 @@ def print_scrape(console: Console, stored: Stored) -> None:
         console.print("Scrape again, or use --every 15s, for figures of an interval.", style="dim")
 
 
-_CONFIGURATION: Final = (
-    ("served_model_name", "Serves"),
-    ("model_path", "Target"),
-    ("speculative_draft_model_path", "Draft"),
-    ("speculative_algorithm", "Method"),
-    ("speculative_num_steps", "Draft steps"),
-    ("speculative_eagle_topk", "Branching"),
-    ("speculative_num_draft_tokens", "Tokens verified a step"),
-    ("max_running_requests", "Running requests at most"),
-    ("dp_size", "Data-parallel ranks"),
-    ("tp_size", "Tensor-parallel ranks"),
-)
+_CONFIGURATION: Final = {
+    "Serves": ("served_model_name", "alias"),
+    "Target": ("model_path", "model"),
+    "Draft": (
+        "speculative_draft_model_path", "speculative_config.model", "spec_draft_model",
+        "speculative_config.speculative_model",
+    ),
+    "Method": ("speculative_algorithm", "speculative_config.method", "spec_type", "speculative_config.decoding_type"),
+    "Draft steps": (
+        "speculative_num_steps", "speculative_config.num_speculative_tokens", "spec_draft_n_max",
+        "speculative_config.max_draft_len",
+    ),
+    "Branching": ("speculative_eagle_topk",),
+    "Tokens verified a step": ("speculative_num_draft_tokens",),
+    "Running requests at most": ("max_running_requests", "max_num_seqs", "parallel"),
+    "Data-parallel ranks": ("dp_size", "data_parallel_size"),
+    "Tensor-parallel ranks": ("tp_size", "tensor_parallel_size"),
+}  # fmt: skip
+"""What is shown of the configuration, under the name that an engine gives it."""
 
 
 def _time(at: float) -> str:

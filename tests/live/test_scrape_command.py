@@ -25,6 +25,7 @@ from collector.storage.runs import list_runs, load_run
 from dashboard.cli import main
 from dashboard.cli.scrape import duration, keep_scraping
 from tests.live.conftest import Watched
+from tests.live.recorded import recorded
 from tests.live.replay import QuietHandler, replay, serve
 
 COMMAND = [sys.executable, "-c", "from dashboard.cli import main; main()", "scrape"]
@@ -63,6 +64,34 @@ def test_once_shows_configuration_and_acceptance_since_the_start(tmp_path: Path)
         assert words in shown
     with open_database(url) as database, database.reading() as connection:
         assert load_run(connection, 1).windows[0].verify_steps == 1507
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (
+            "vllm/eagle3",
+            (
+                "vLLM 0.32.0", "Serves tiny", "Draft steps 3", "Acceptance length 2.250 over 17,459 steps",
+                "Accepted by position 0.654 0.376 0.220", "Generated tokens 39,264", "VLLM_SERVER_DEV_MODE=1",
+            ),
+        ),
+        (
+            "llamacpp/draft-near",
+            (
+                "llama.cpp b11434", "Method draft-simple", "Draft steps 4", "Running requests at most 2",
+                "Acceptance length 3.339 over 336 steps", "Accepted by position 0.810 0.685 0.476 0.369",
+            ),
+        ),
+        ("vllm/baseline", ("Generated tokens 31,680",)),
+    ],
+)  # fmt: skip
+def test_once_shows_what_each_engine_tells(run: Callable[..., Done], name: str, words: tuple[str, ...]) -> None:
+    with recorded(name, only=slice(-1, None)) as served:
+        done = run(served.url)
+    assert done.code == 0
+    assert [word for word in words if word not in done.out] == []
+    assert ("Acceptance" in done.out) == ("baseline" not in name)
 
 
 @pytest.fixture
