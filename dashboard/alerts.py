@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection
 
+from analysis.causes.weighing import NONE_OF_THESE, WeighedCause
 from collector.domain.runs import Role
 from collector.storage.bulk import digest_of
 from collector.storage.deliveries import enqueue, last_event, save_channel
@@ -20,7 +21,7 @@ from collector.storage.runs import StoredRun
 from dashboard import names
 from dashboard.deployments import deployment_of, model_of, place_of
 from dashboard.settings import Channel
-from dashboard.sinks.notice import Notice, NoticedFinding, NoticedRun, NoticeType
+from dashboard.sinks.notice import Notice, NoticedCause, NoticedFinding, NoticedRun, NoticeType
 
 _OF_OTHER_RUNS: Final = frozenset({Role.PREVIOUS.value, Role.BASELINE.value})
 
@@ -34,12 +35,19 @@ class Alerting:
 
 
 def queue_alerts(
-    connection: Connection, run: StoredRun, transitions: Transitions, alerting: Alerting, *, at: float
+    connection: Connection,
+    run: StoredRun,
+    transitions: Transitions,
+    alerting: Alerting,
+    *,
+    at: float,
+    causes: Sequence[WeighedCause] = (),
 ) -> int:
     """Queue a message for every channel that wants a change; returns how many.
 
     A channel hears of a finding once it is grave enough, and of its end if it has heard of it. Sample
-    runs are never told of, nor are findings about the previous run or the baseline.
+    runs are never told of, nor are findings about the previous run or the baseline. ``causes`` are
+    those of the diagnosis, the likeliest first.
     """
     if run.sample or not alerting.channels:
         return 0
@@ -51,7 +59,7 @@ def queue_alerts(
             heard = last_event(connection, channel.config.name, subject) == NoticeType.OPENED.value
             grave = stored.finding.severity >= channel.config.min_severity
             if heard if kind is NoticeType.RESOLVED else grave and not heard:
-                notice = notice_of(run, stored, kind, alerting.public_url, at=at)
+                notice = notice_of(run, stored, kind, alerting.public_url, at=at, causes=causes)
                 enqueue(
                     connection, channel.config.name, kind.value, notice.document(),
                     finding_id=stored.id, subject=subject, at=at,
@@ -60,8 +68,16 @@ def queue_alerts(
     return queued
 
 
-def notice_of(run: StoredRun, stored: StoredFinding, kind: NoticeType, public_url: str, *, at: float) -> Notice:
-    """What is told about one change."""
+def notice_of(
+    run: StoredRun,
+    stored: StoredFinding,
+    kind: NoticeType,
+    public_url: str,
+    *,
+    at: float,
+    causes: Sequence[WeighedCause] = (),
+) -> Notice:
+    """What is told about one change; a finding that ended has no cause any more."""
     finding = stored.finding
     page = f"{public_url}/runs/{quote(str(run.id))}"
     return Notice(
@@ -92,7 +108,16 @@ def notice_of(run: StoredRun, stored: StoredFinding, kind: NoticeType, public_ur
         ),
         link=page if kind is NoticeType.RESOLVED else f"{page}#{finding.rule}",
         labels=run.labels,
+        cause=None if kind is NoticeType.RESOLVED else _cause_of(finding.rule, causes),
     )
+
+
+def _cause_of(rule: str, causes: Sequence[WeighedCause]) -> NoticedCause | None:
+    """The likeliest cause that rests on this rule, else the likeliest of all."""
+    offered = [cause for cause in causes if cause.id != NONE_OF_THESE]
+    resting = (cause for cause in offered if any(reason.rule == rule for reason in cause.reasons_for))
+    cause = next(resting, offered[0] if offered else None)
+    return None if cause is None else NoticedCause(cause.id, cause.title, cause.standing)
 
 
 def subject_of(run: StoredRun, stored: StoredFinding) -> str:

@@ -195,7 +195,7 @@ def _store(
     state = judged_as(run_states(connection, [judged.run.id])[judged.run.id], thresholds)
     judgement = judgement_of(judged.diagnosis, judged.report, state=state)
     transitions = save_judgement(connection, judged.run.id, judgement, at=at)
-    queue_alerts(connection, judged.run, transitions, alerting, at=at)
+    queue_alerts(connection, judged.run, transitions, alerting, at=at, causes=judged.diagnosis.causes)
     return transitions
 
 

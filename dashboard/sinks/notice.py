@@ -57,6 +57,15 @@ class NoticedFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticedCause:
+    """What most likely lies behind the finding; ``standing`` is ``certain``, ``likely`` or ``possible``."""
+
+    id: str
+    title: str
+    standing: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """One alert. ``key`` is the same when the problem opens and when it is resolved; ``at`` is seconds since 1970."""
 
@@ -68,6 +77,7 @@ class Notice:
     finding: NoticedFinding
     link: str
     labels: Mapping[str, str]
+    cause: NoticedCause | None = None
 
     def document(self) -> dict[str, Any]:
         """The payload of ``docs/alerts.md``, ready for JSON; bounded in size."""
@@ -85,6 +95,7 @@ class Notice:
                 "deployment": _cut(self.deployment, LONGEST_WORD),
                 "run": _bounded({**asdict(self.run), "started_at": _instant(self.run.started_at)}, LONGEST_WORD),
                 "finding": finding,
+                "cause": None if self.cause is None else _bounded(asdict(self.cause), LONGEST_WORD),
                 "link": self.link,
                 "labels": _bounded(self.labels, LONGEST_WORD),
             },
@@ -96,6 +107,7 @@ class Notice:
         data = document["data"]
         run = {**data["run"], "started_at": _seconds(data["run"]["started_at"])}
         finding = {**data["finding"], "fix": tuple(data["finding"]["fix"])}
+        cause = data.get("cause")
         at = _seconds(document["timestamp"])
         assert at is not None
         return cls(
@@ -107,6 +119,7 @@ class Notice:
             finding=NoticedFinding(**finding),
             link=data["link"],
             labels=data["labels"],
+            cause=None if cause is None else NoticedCause(**cause),
         )
 
 

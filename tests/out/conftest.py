@@ -7,7 +7,7 @@ import pytest
 
 from dashboard.masked import Secret, SecretUrl
 from dashboard.settings import Channel
-from dashboard.sinks.notice import Notice, NoticedFinding, NoticedRun, NoticeType
+from dashboard.sinks.notice import Notice, NoticedCause, NoticedFinding, NoticedRun, NoticeType
 from dashboard.sinks.webhook import WebhookConfig
 from tests.out.receiver import Answer, Receiver, receiving
 
@@ -53,6 +53,7 @@ def notice() -> Notice:
         finding=finding,
         link="https://draftscope.example.org/runs/17#PAY001",
         labels={"team": "search"},
+        cause=NoticedCause("capture-layers-wrong", "The draft is fed other layers than it was trained on", "likely"),
     )
 
 

@@ -269,11 +269,14 @@ def test_from_a_log_to_a_signed_message_and_back(served: Database, receiver_of: 
     overridden = told_after(FIRST)["finding.opened", "FLG001", "input.log"]
     assert (overridden["deployment"], overridden["labels"]) == ("kimi-prod", {"team": "search"})
     assert overridden["finding"]["values"] | {"requested": 16, "effective": 2} == overridden["finding"]["values"]
+    assert (overridden["cause"]["id"], overridden["cause"]["standing"]) == ("flag-overridden", "certain")
     assert overridden["link"].endswith(f"/runs/{overridden['run']['id']}#FLG001")
 
     later = told_after(FIXED)
     assert later["finding.resolved", "FLG001", "input.log"]["key"] == overridden["key"]
+    assert later["finding.resolved", "FLG001", "input.log"]["cause"] is None
     assert later["finding.opened", "ACC001", "input.log"]["finding"]["severity"] in ("warning", "critical")
+    assert later["finding.opened", "ACC001", "input.log"]["cause"]["id"] == "capture-layers-wrong"
     assert told_after(FIXED) == {}
     with served.reading() as connection:
         assert {message.attempts for message in list_deliveries(connection)} == {1}
