@@ -121,8 +121,8 @@ class Check:
     """What is to be said about one launch command.
 
     ``flags`` has those that were asked for first, then the others whose value is known or hangs
-    on something. Where the release is not known, ``resolution`` holds for all releases that take the
-    command (the newest stretch of them), ``starts`` says which do, ``differences`` where these differ. ``corrected`` is a
+    on something. Where the release is not known, ``resolution`` holds for the newest releases in a row that take the
+    command and make the same of it, ``starts`` says which take it, ``differences`` where these differ. ``corrected`` is a
     command of which nothing is overridden, ignored or refused, ``None`` where none is needed or
     known; ``corrections`` say what was done to get there.
     """
@@ -242,7 +242,7 @@ def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand],
     releases = known_releases(launch.engine) if given.release is None else ()
     each = [_resolve(launch, given, ReleaseRange(release, release)) for release in releases]
     taking = [one for one in each if not one.rejections]
-    span = _newest_that_start(each)
+    span = _newest_that_agree(launch, each)
     record = RunRecord(
         engine=launch.engine,
         source=launch.source,
@@ -377,12 +377,16 @@ def _flag_document(flag: Flag) -> dict[str, Any]:
     return document
 
 
-def _newest_that_start(each: Sequence[Resolution]) -> ReleaseRange:
-    """The newest releases in a row that take the command; all where none does."""
+def _newest_that_agree(launch: LaunchCommand, each: Sequence[Resolution]) -> ReleaseRange:
+    """The newest releases in a row that take the command and make the same of what it asks; all where none takes it."""
+    names = [*launch.requested, *(name for name in [METHOD_FLAG.get(launch.engine)] if name is not None)]
     newest: list[Release | None] = []
+    agreed: list[str] = []
     for one in reversed(each):
-        if not one.rejections:
+        made = [_outcome(one, name) for name in names]
+        if not one.rejections and (not newest or made == agreed):
             newest.append(one.release)
+            agreed = made
         elif newest:
             break
     return ReleaseRange(newest[-1], newest[0]) if newest else ReleaseRange()

@@ -7,6 +7,7 @@ from typing import Final
 from analysis import words
 from analysis.check import SETTINGS, Check, Flag
 from analysis.drafting import concerns_drafts
+from analysis.resolve import known_releases
 from collector.domain.arguments import UNSEEN
 from collector.domain.findings import Finding, Skipped
 
@@ -18,7 +19,8 @@ def subject_line(check: Check) -> str:
     release = check.given.release
     if release is None:
         first, last = (check.resolution.releases or ("", ""))[0], (check.resolution.releases or ("", ""))[-1]
-        which = "the newest that start" if len(check.starts) > 1 else "all that were read"
+        every = len(check.resolution.releases) == len(known_releases(check.engine))
+        which = "all that were read" if every else "the newest that do the same"
         version = f"release not given: what holds for {which}, {first} to {last}" if first else "release not given"
     else:
         version = f"{release} ({check.given.release_source})" if check.given.release_source else str(release)

@@ -111,7 +111,7 @@ def test_the_hook_looks_at_the_files_that_matter_and_at_several_at_once(reposito
             check=False,
         )
         codes.append(ran.returncode)
-    assert codes == [0, 0, 0]
+    assert codes == [0, 0, 1]
     (repository / "deploy" / "gpu" / "over ridden.sh").write_text(
         OVERRIDDEN.replace("--speculative-num-draft", "--num-draft")
     )
