@@ -149,9 +149,12 @@ def _length(row: BenchmarkRow) -> RowContradiction | None:
     if row.accepted_tokens is not None and row.verify_steps:
         counted = 1 + row.accepted_tokens / row.verify_steps
     others = [("the counts say", counted)]
-    if row.acceptance_rate_at and row.depth in (None, len(row.acceptance_rate_at)):
-        others.append(("its positions add up to", 1 + sum(row.acceptance_rate_at)))
     stated = stated if stated is not None else counted
+    if row.acceptance_rate_at:
+        summed = 1 + sum(row.acceptance_rate_at)
+        whole = row.depth == len(row.acceptance_rate_at)
+        if whole or (stated is not None and summed > stated):  # some positions alone give a lower bound
+            others.append(("its positions add up to", summed))
     for words, other in others:
         if stated is not None and other is not None and abs(stated - other) > LENGTH_ROUNDING * stated:
             return RowContradiction(

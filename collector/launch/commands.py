@@ -115,7 +115,9 @@ def _search(words: list[Word], environment: Mapping[str, str], image: str, sourc
         inside = {**environment, **_assignments(command)}
         for word in command:
             if any(blank in word.text for blank in " \n") and mentions_engine(word.text):
-                yield from _search(split_words(word.text, source, word.line), inside, "", source)
+                script = split_words(word.text, source, word.line)
+                if [part.text for part in script] != [word.text]:  # a substitution stays one word
+                    yield from _search(script, inside, "", source)
         if command[0].text == "export" or all(_ASSIGNMENT.match(word.text) for word in command):
             environment |= _assignments(command)
 

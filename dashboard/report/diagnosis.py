@@ -101,7 +101,8 @@ def _numbered(lines: Iterable[str]) -> Table:
 def _subject(diagnosis: Diagnosis) -> Text:
     view = diagnosis.subject
     version = str(view.record.engine_version or f"release not printed, fits {view.record.release_range}")
-    parts = [f"{view.record.engine} ({version})", f"method {view.method or 'none'}"]
+    engine = f"{view.record.engine} ({version})" if view.record.engine else "engine not stated"
+    parts = [engine, f"method {view.method or 'none'}"]
     if view.depth is not None:
         parts.append(f"depth {view.depth}, {view.width} tokens verified a step")
     return Text(" · ".join(parts), style="dim")

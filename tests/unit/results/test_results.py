@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import diagnose
+from analysis.benchmarks import report_contradictions
 from collector.bundle import BundleOptions, read_bundle
 from collector.domain.errors import InputError, MalformedInput
 from collector.domain.results import Latency
@@ -222,3 +223,18 @@ def test_any_document_is_read_or_refused(document):
     except InputError:
         return
     assert isinstance(tool, str)
+
+
+@pytest.mark.parametrize(
+    ("columns", "figures", "contradicted"),
+    [
+        ("steps,p0,p1", "2,0.8,0.6", True),  # 1 + 0.8 + 0.6 = 2.4
+        ("steps,p0,p1", "2,0.9,0.7", False),
+        ("steps,p0", "3,0.8", False),  # the other positions are not told
+        ("p0", "0.8", False),
+        ("p0,p1", "0.99,0.98", True),  # these two alone give more
+    ],
+)
+def test_positions_that_are_not_all_told_give_a_lower_bound(columns, figures, contradicted):
+    rows = read_results(f"run,accept_length,{columns}\non,2.6,{figures}\n", "bench.csv").rows
+    assert bool(list(report_contradictions(rows))) is contradicted
