@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from collector.domain.errors import UnknownName
@@ -14,6 +15,7 @@ from dashboard import names
 from dashboard.deployments import model_of
 from dashboard.diagnoses import Diagnoses
 from dashboard.drafts import DraftDocument, RegisteredDraft, registered
+from dashboard.history import history_of
 from dashboard.store import ROW_QUANTITIES, RowFinding, RowVerdict, RunReport, RunRow
 
 _PAGE = 500
@@ -40,7 +42,9 @@ class DatabaseStore:
 
     def report(self, run_id: str) -> RunReport:
         """One run, diagnosed."""
-        return self._diagnoses.of(run_number(run_id)).report
+        diagnosed = self._diagnoses.of(run_number(run_id))
+        with self._diagnoses.database.reading() as connection:
+            return replace(diagnosed.report, history=history_of(connection, diagnosed))
 
     def drafts(self) -> Sequence[RegisteredDraft]:
         """All registered drafts, by name."""

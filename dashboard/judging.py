@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, select
 
 from analysis.base import catalogue
+from analysis.causes.weighing import NONE_OF_THESE
 from analysis.diagnosis import Diagnosis
 from analysis.thresholds import Thresholds
 from collector.domain.errors import StorageError, UnknownName
@@ -41,6 +42,7 @@ EXPORTED_QUANTITIES: Final = (
     "draft_depth",
     "verify_width",
     "generation_throughput",
+    "step_seconds",
     "running_requests",
     "speedup",
     "step_cost_ratio",
@@ -120,6 +122,12 @@ def summary_of(diagnosis: Diagnosis, report: RunReport) -> Mapping[str, Any]:
         "quantities": {key: quantities[key] for key in EXPORTED_QUANTITIES if key in quantities},
         "baseline_throughput": row.baseline_throughput,
         "findings": [asdict(finding) for finding in row.findings],
+        "causes": [
+            {"id": cause.id, "title": cause.title, "standing": cause.standing}
+            for cause in diagnosis.causes
+            if cause.id != NONE_OF_THESE
+        ],
+        "refuted_causes": [cause.id for cause in diagnosis.refuted_causes],
         "recent": row.recent,
         "overridden": sum(argument.changed for argument in diagnosis.subject.arguments.values()),
     }

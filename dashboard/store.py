@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 import pandas as pd
 
 from analysis.diagnosis import Diagnosis
+from analysis.history import Step
 from collector.domain.arguments import UNSEEN
 from collector.domain.runs import Role
 from dashboard import names
@@ -33,12 +34,25 @@ RECENT_WINDOWS: Final = 48
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One run of a deployment's history; ``step`` is what led to it from the run before, ``None`` at the first."""
+
+    id: str
+    started_at: float | None
+    engine_version: str | None
+    method: str | None
+    figures: Mapping[str, Mapping[str, Any]]
+    step: Step | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """One diagnosed run.
 
     ``document`` is the diagnosis document that API, pages and report all show, ``frames`` the
     windows of each of its runs by role (columns of :func:`analysis.frame.window_frame`).
-    ``sample`` marks a run that was shipped with the product.
+    ``sample`` marks a run that was shipped with the product. ``history`` has the run itself last,
+    and is empty where nothing came before it.
     """
 
     id: str
@@ -46,6 +60,7 @@ class RunReport:
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     sample: bool = False
+    history: Sequence[HistoryEntry] = ()
 
     @classmethod
     def of(

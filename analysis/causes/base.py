@@ -134,6 +134,7 @@ class Cause(ABC):
         worse = Symptom.REGRESSED in self.explains and facts.earlier_was_better
         dearer = Symptom.DEARER in self.explains and facts.earlier_was_cheaper
         if not worse and not dearer:
+            yield from self._tried(facts)
             return
         rule = "ACC003" if worse else ""
         for name, weight in self.changes:
@@ -142,6 +143,15 @@ class Cause(ABC):
                 return
         if facts.differences:
             yield opposes(CLEAR, "what differs from the better run is something else", rule)
+
+    def _tried(self, facts: Facts) -> Iterator[Reason]:
+        """An earlier run that was no better although the suspected flag stood otherwise clears it."""
+        same = Symptom.REGRESSED in self.explains and facts.accepted_alike
+        same = same or (Symptom.DEARER in self.explains and facts.cost_alike)
+        flags = [name for name, weight in self.changes if weight >= STRONG and " " not in name and name != "release"]
+        for difference in (text for name in flags if same for text in facts.changed(name)):
+            yield opposes(DECISIVE, f"it was tried: {difference} made no difference")
+            return
 
     @classmethod
     def prior(cls) -> float:

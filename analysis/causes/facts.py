@@ -283,6 +283,21 @@ class Facts:
         noise = math.hypot(steps[0].half or 0.0, steps[1].half or 0.0)
         return rose > max(noise, CLEARLY_DEARER * float(steps[0].value))
 
+    @cached_property
+    def accepted_alike(self) -> bool:
+        """Whether the earlier run accepted as much at the same depth, within both intervals."""
+        before, now = (self.previous.pooled if self.previous is not None else None), self.run.pooled
+        if self.previous is None or before is None or now is None or self.previous.depth != self.run.depth:
+            return False
+        noise = math.hypot(before.interval.half, now.interval.half)
+        return math.isfinite(noise) and abs(before.accepted_per_step - now.accepted_per_step) <= noise
+
+    @cached_property
+    def cost_alike(self) -> bool:
+        """Whether a step took as long in the earlier run, within the practical allowance."""
+        steps = (self.previous.value("step_seconds") if self.previous is not None else None), self.value("step_seconds")
+        return steps[0] is not None and steps[1] is not None and abs(steps[1] / steps[0] - 1) <= CLEARLY_DEARER
+
     # -- figures -------------------------------------------------------------------------------
 
     def value(self, key: str) -> float | None:

@@ -280,3 +280,27 @@ def test_from_a_log_to_a_signed_message_and_back(served: Database, receiver_of: 
     assert told_after(FIXED) == {}
     with served.reading() as connection:
         assert {message.attempts for message in list_deliveries(connection)} == {1}
+
+
+def test_a_run_knows_its_history_and_what_became_of_the_hypotheses(database: Database) -> None:
+    (first,) = (report := ingest(database, [FOLDER / FIRST], deployment="kimi-prod")).subjects
+    judge_runs(Diagnoses(database), report.run_ids, NOBODY)
+    store = DatabaseStore(Diagnoses(database))
+    assert [entry.id for entry in store.report(str(first)).history] == []
+    (second,) = (report := ingest(database, [FOLDER / FIXED], deployment="kimi-prod")).subjects
+    judge_runs(Diagnoses(database), report.run_ids, NOBODY)
+    history = store.report(str(second)).history
+    assert history[-1].id == str(second)
+    assert history[0].step is None
+    step = history[-1].step
+    assert step is not None
+    assert [(change.what, change.effect) for change in step.changes] == [("draft layer ids", "yes")]
+    words = {item.key: item.word for item in step.differences}
+    assert (words["acceptance_length"], words["generation_throughput"], words["step_seconds"]) == (
+        "no difference",
+        "rose",
+        "fell",
+    )
+    assert [(fate.cause.id, fate.word) for fate in step.fates] == [("draft-step-expensive", "survived")]
+    with database.reading() as connection:
+        assert load_stored(connection, second).summary["causes"][0]["id"] == "capture-layers-wrong"
