@@ -113,13 +113,15 @@ def _setting(row: BenchmarkRow) -> tuple[int | None, int | None, int | None]:
 
 
 def _window(index: int, row: BenchmarkRow) -> Window | None:
-    tokens = row.output_tokens
-    if tokens is None and row.throughput is not None and row.seconds is not None:
-        tokens = row.throughput * row.seconds
+    """The window a row stands for; a report without counts tells rates and shares, as of one second or one step."""
+    tokens, seconds = row.output_tokens, row.seconds
+    if tokens is None and row.throughput is not None:
+        seconds = seconds if seconds is not None else 1.0
+        tokens = row.throughput * seconds
     length = row.acceptance_length
     steps = row.verify_steps
-    if steps is None and tokens is not None and length:
-        steps = tokens / length
+    if steps is None and length:
+        steps = tokens / length if tokens is not None else 1.0
     accepted = row.accepted_tokens
     if accepted is None and steps is not None and length:
         accepted = (length - 1) * steps
@@ -130,7 +132,7 @@ def _window(index: int, row: BenchmarkRow) -> Window | None:
         position=index,
         line=0,
         at=float(index),
-        seconds=row.seconds,
+        seconds=seconds,
         running_requests=row.concurrency,
         verify_steps=steps if row.speculating else None,
         accepted_tokens=accepted if row.speculating else None,
