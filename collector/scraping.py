@@ -68,12 +68,20 @@ class _Process:
 class Watch:
     """Scrapes one engine and stores what comes."""
 
-    def __init__(self, database: Database, scraper: Scraper, *, deployment: str | None = None) -> None:
-        """Nothing is asked or stored yet."""
+    def __init__(
+        self,
+        database: Database,
+        scraper: Scraper,
+        *,
+        deployment: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Nothing is asked or stored yet; ``labels`` are put on every run."""
         self.database = database
         self.scraper = scraper
         self._address = scraper.endpoint.address
         self._deployment = deployment
+        self._labels = dict(labels or {})
         self._process: _Process | None = None
         self._taken: list[Window] = []
 
@@ -174,6 +182,7 @@ class Watch:
             events=events,
             windows=interval.windows,
             prefills=interval.prefills,
+            labels=self._labels,
         )
 
 

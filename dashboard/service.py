@@ -14,11 +14,13 @@ from typing import Any, Final, Protocol
 import uvicorn
 from fastapi import FastAPI
 
-from collector.domain.errors import RefusedError
+from collector.domain.errors import DraftscopeError, RefusedError
 from collector.storage.engine import Database
 from dashboard.alerts import Alerting
+from dashboard.api import targets
 from dashboard.api.security import refuse_open_bind
 from dashboard.app import create_app
+from dashboard.collecting import Collection
 from dashboard.database_store import DatabaseStore
 from dashboard.diagnoses import Diagnoses
 from dashboard.exporter import metrics_router
@@ -29,6 +31,7 @@ from dashboard.settings import Settings, address_of
 SHUTDOWN_SECONDS: Final = 5
 """How long open requests may take to end once the service is told to stop."""
 _BACKLOG: Final = 2048
+_LOG: Final = logging.getLogger(__name__)
 _LISTEN_ERRORS: Final = {
     errno.EADDRINUSE: "another program listens there",
     errno.EACCES: "this user may not listen on that port",
@@ -43,16 +46,26 @@ class Worker(Protocol):
         """Work until ``stop`` is set."""
 
 
-def build_app(diagnoses: Diagnoses, settings: Settings) -> FastAPI:
+def build_app(diagnoses: Diagnoses, settings: Settings, collection: Collection | None = None) -> FastAPI:
     """Pages, API and exporter on one database."""
     token = settings.service.token
     app = create_app(DatabaseStore(diagnoses), token=token.reveal() if token else None)
     app.include_router(metrics_router(diagnoses.database))
+    app.state.collection = collection
+    app.include_router(targets.router)
     return app
 
 
-def run_service(database: Database, settings: Settings, *, announce: Callable[[str], None]) -> None:
+def run_service(
+    database: Database,
+    settings: Settings,
+    *,
+    announce: Callable[[str], None],
+    read_again: Callable[[], Settings] | None = None,
+) -> None:
     """Serve until SIGINT or SIGTERM; ``announce`` gets the address once it is bound.
+
+    On SIGHUP the targets of ``read_again`` are watched from then on.
 
     Raises:
         RefusedError: the place to listen on is open to others and no token is set, or it is taken.
@@ -60,21 +73,39 @@ def run_service(database: Database, settings: Settings, *, announce: Callable[[s
     service = settings.service
     refuse_open_bind(service.host, service.token.reveal() if service.token else None)
     diagnoses = Diagnoses(database, settings.thresholds)
+    collection = Collection(database, settings.targets)
     workers: list[Worker] = [
+        collection,
         Sweep(diagnoses, Alerting(settings.channels, settings.public_url)),
         Outbox(database, settings.channels),
     ]
     with _listening(service.host, service.port) as listening:
         announce(address_of(service.host, listening.getsockname()[1]))
-        asyncio.run(_serve(build_app(diagnoses, settings), listening, workers))
+        app = build_app(diagnoses, settings, collection)
+        asyncio.run(_serve(app, listening, workers, lambda: _read_again(collection, read_again)))
 
 
-async def _serve(app: FastAPI, listening: socket.socket, workers: Sequence[Worker]) -> None:
+def _read_again(collection: Collection, read: Callable[[], Settings] | None) -> None:
+    """Take over the targets of the settings as they are now; settings that cannot be read change nothing."""
+    if read is None:
+        return
+    try:
+        collection.replace(read().targets)
+    except DraftscopeError as error:
+        _LOG.error("the settings were read again and cannot be used: %s", error)
+    else:
+        _LOG.info("the targets were read again")
+
+
+async def _serve(
+    app: FastAPI, listening: socket.socket, workers: Sequence[Worker], read_again: Callable[[], None]
+) -> None:
     config = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS
     )
     server = uvicorn.Server(config)
     stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, read_again)
     with _stopped_by_signals(server):
         async with asyncio.TaskGroup() as group:
             for worker in workers:

@@ -21,6 +21,7 @@ from dashboard.masked import Secret, SecretUrl
 from dashboard.sinks import sink_kinds
 from dashboard.sinks.base import SinkConfig
 from dashboard.strict import from_text, read_table, refuse_unknown
+from dashboard.targets import Target, read_targets
 
 FILE_NAME: Final = "draftscope.toml"
 PREFIX: Final = "DRAFTSCOPE_"
@@ -57,6 +58,7 @@ class Settings:
     service: Service = field(default_factory=Service)
     thresholds: Thresholds = field(default_factory=Thresholds)
     channels: tuple[Channel, ...] = ()
+    targets: tuple[Target, ...] = ()
 
     @property
     def public_url(self) -> str:
@@ -69,8 +71,11 @@ class Settings:
         configs = [channel.config for channel in self.channels]
         values = [getattr(self.service, item.name) for item in fields(self.service)]
         values += [getattr(config, item.name) for config in configs for item in fields(config)]
+        values += [target.api_key for target in self.targets]
         texts = [value.reveal() for value in values if isinstance(value, Secret)]
-        passwords = [urlsplit(value.reveal()).password for value in values if isinstance(value, SecretUrl)]
+        addresses = [value.reveal() for value in values if isinstance(value, SecretUrl)]
+        addresses += [target.url or target.dns for target in self.targets]
+        passwords = [urlsplit(address).password for address in addresses]
         return (*texts, *(word for word in passwords if word))
 
 
@@ -95,7 +100,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
     path, table = _read_file(file, environ)
     where = str(path) if path else ""
     top = [item.name for item in fields(Service)]
-    refuse_unknown(table, [*top, "thresholds", "alerts"], where)
+    refuse_unknown(table, [*top, "thresholds", "alerts", "targets"], where)
     service = {key: table[key] for key in top if key in table}
     thresholds = _table(table, "thresholds", where)
     place = where
@@ -110,6 +115,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
         read_table(Service, service, place),
         read_table(Thresholds, thresholds, f"{place}, [thresholds]"),
         _channels(table, where),
+        read_targets(table.get("targets", []), where),
     )
     _check(settings.service, place)
     return settings

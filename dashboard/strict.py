@@ -27,8 +27,8 @@ _WORDS: Final[Mapping[type, str]] = {
 }
 
 
-def read_table(kind: type[T], table: Mapping[str, Any], where: str) -> T:
-    """A dataclass from a table; its fields are the keys.
+def read_table(kind: type[T], table: Mapping[str, Any], where: str, **known: Any) -> T:
+    """A dataclass from a table; its fields are the keys. ``known`` are fields that were read already.
 
     Raises:
         UnknownName: a key is none of them.
@@ -39,11 +39,11 @@ def read_table(kind: type[T], table: Mapping[str, Any], where: str) -> T:
     values = {key: read_value(hints[key], value, key, where) for key, value in table.items()}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and field.name not in values:
+        if required and field.name not in values and field.name not in known:
             raise MalformedInput(
                 f"{field.name} is missing", where=where, hint=f"add {field.name} = {_word(hints[field.name])}"
             )
-    return kind(**values)
+    return kind(**values, **known)
 
 
 def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Mapping
 from types import TracebackType
@@ -39,11 +40,15 @@ class Endpoint:
     ``address`` names it in evidence and in the database, without user or password.
     """
 
-    def __init__(self, url: str, *, api_key: str | None = None, timeout: float = DEFAULT_TIMEOUT) -> None:
+    def __init__(
+        self, url: str, *, api_key: str | None = None, timeout: float = DEFAULT_TIMEOUT, verify: bool | str = True
+    ) -> None:
         """Prepare for requests; nothing is sent yet.
 
+        ``verify`` is whether the server's certificate is checked, or the file of certificates to trust.
+
         Raises:
-            InputError: the address is none, or the key cannot be sent.
+            InputError: the address is none, the key cannot be sent, or the certificates cannot be read.
         """
         base = _base_url(url)
         self._timeout = timeout
@@ -60,7 +65,7 @@ class Endpoint:
                 raise InputError("the API key cannot be sent", why="it holds characters that no header may have")
             headers["Authorization"] = f"Bearer {api_key}"
         auth = (base.username, base.password) if base.username else None
-        self._client = httpx.Client(headers=headers, auth=auth, timeout=timeout, trust_env=False)
+        self._client = httpx.Client(headers=headers, auth=auth, timeout=timeout, trust_env=False, verify=_tls(verify))
 
     def get(self, path: str) -> Answer:
         """Ask for one path.
@@ -76,6 +81,11 @@ class Endpoint:
         except httpx.TimeoutException as error:
             raise self._too_slow(url) from error
         except httpx.ConnectError as error:
+            if _of_certificate(error):
+                raise SourceError(
+                    "the server's certificate is not trusted", why=_cause(error), where=url,
+                    hint="give the certificates to trust (ca_file in the settings)",
+                ) from error  # fmt: skip
             raise SourceError(
                 "nothing answers at this address",
                 why=_cause(error),
@@ -126,6 +136,26 @@ class Endpoint:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _tls(verify: bool | str) -> ssl.SSLContext | bool:
+    if isinstance(verify, bool):
+        return verify
+    try:
+        return ssl.create_default_context(cafile=verify)
+    except OSError as error:
+        raise InputError(
+            "the certificates to trust cannot be read", why=error.strerror or str(error), where=verify,
+            hint="a file of certificates in PEM form",
+        ) from error  # fmt: skip
+
+
+def _of_certificate(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _base_url(text: str) -> httpx.URL:

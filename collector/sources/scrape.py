@@ -216,8 +216,8 @@ class Scraper:
             else:
                 if wanted.missed:
                     asked = " and ".join(wanted.paths)
-                    status = "404" if answer.status == _MISSING else "501"
-                    notes.append(f"{self.endpoint.address}: {asked} answer {status}: {wanted.missed}")
+                    answers = "answers" if len(wanted.paths) == 1 else "answer"
+                    notes.append(f"{self.endpoint.address}: {asked} {answers} {answer.status}: {wanted.missed}")
         info = engine.info(documents)
         info = replace(info, notes=(*notes, *info.notes))
         return info if info.arguments.seen(engine.name_argument) else self._with_model(engine, info)

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(host: HostOption = None, port: PortOption = None, config: ConfigOption = None) -> None:
-    """Serve dashboard, API and metrics, judge what comes in and send alerts, until stopped."""
+    """Serve dashboard, API and metrics, watch targets, judge what comes in and send alerts, until stopped."""
     from dashboard.api.security import refuse_open_bind
     from dashboard.database import open_configured
     from dashboard.service import log_to_stderr, run_service
@@ -40,7 +40,12 @@ def serve(host: HostOption = None, port: PortOption = None, config: ConfigOption
     refuse_open_bind(settings.service.host, token.reveal() if token else None)
     log_to_stderr(settings)
     with open_configured(settings.service.database_url) as database:
-        run_service(database, settings, announce=lambda address: _announce(address, f"Data: {database.name}"))
+        run_service(
+            database,
+            settings,
+            announce=lambda address: _announce(address, f"Data: {database.name}"),
+            read_again=lambda: load_settings(config),
+        )
 
 
 def demo(host: HostOption = None, port: PortOption = None) -> None:
@@ -52,7 +57,7 @@ def demo(host: HostOption = None, port: PortOption = None) -> None:
     from dashboard.service import log_to_stderr, run_service
     from dashboard.settings import load_settings
 
-    settings = listening_on(replace(load_settings(), channels=()), host, port)
+    settings = listening_on(replace(load_settings(), channels=(), targets=()), host, port)
     token = settings.service.token
     refuse_open_bind(settings.service.host, token.reveal() if token else None)
     log_to_stderr(settings)

@@ -14,6 +14,7 @@ from collector.domain.findings import Severity
 from dashboard.masked import Secret
 from dashboard.settings import Service, Settings, load_settings, variables
 from dashboard.sinks import sink_kinds
+from dashboard.targets import Target
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
 SECRET = "whsec_U0lHTklOR1NFQ1JFVC1TSUdOSU5HU0VDUkVU"
@@ -176,6 +177,7 @@ def test_every_key_is_documented_with_its_default() -> None:
     for kind in sink_kinds().values():
         keys = [item.name for item in fields(kind.Config)]  # type: ignore[arg-type]
         assert sorted(documented("[[alerts.channel]]")) == sorted([*keys, "kind"])
+    assert list(documented("[[targets]]")) == [item.name for item in fields(Target)]
 
 
 def test_every_variable_is_documented() -> None:

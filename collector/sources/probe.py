@@ -1,0 +1,93 @@
+"""What an engine tells of itself, what it does not, and how to turn that on. Nothing is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from collector.domain.deployments import UNKNOWN_METHOD, method_of
+from collector.domain.errors import SourceError
+from collector.sources.scrape import Scrape, Scraper
+
+
+class Reach(StrEnum):
+    """How far an aspect of an engine can be seen."""
+
+    READING = "reading"
+    PARTLY = "in part"
+    MISSING = "not available"
+    FAILED = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """One aspect: whether it can be seen, what is seen or not, and what to do about it."""
+
+    name: str
+    reach: Reach
+    told: str
+    hint: str = ""
+
+
+def probe(scraper: Scraper) -> list[Aspect]:
+    """Ask an engine once and say what can be seen of it."""
+    try:
+        scrape = scraper.scrape()
+    except SourceError as error:
+        return [Aspect("metrics", Reach.FAILED, f"{error.what}{f' ({error.why})' if error.why else ''}", error.hint)]
+    aspects = [_engine(scrape), _metrics(scrape), _acceptance(scrape), _configuration(scrape), _latency(scrape)]
+    return aspects + [Aspect("note", Reach.PARTLY, note) for note in scrape.notes if note not in scrape.info.notes]
+
+
+def _engine(scrape: Scrape) -> Aspect:
+    version = scrape.info.engine_version
+    told = f"{scrape.engine.title} {version or ''}".rstrip()
+    if version is not None:
+        return Aspect("engine", Reach.READING, told)
+    return Aspect("engine", Reach.PARTLY, f"{told}, release not stated", "--engine-version where a file is judged")
+
+
+def _metrics(scrape: Scrape) -> Aspect:
+    units = scrape.state.units
+    of = f" of {len(units)} engines" if len(units) > 1 else ""
+    return Aspect("metrics", Reach.READING, f"{len(scrape.state.samples)} series that are read{of}")
+
+
+def _acceptance(scrape: Scrape) -> Aspect:
+    """Counted, by position or not; sampled from gauges; or not told at all."""
+    engine, arguments = scrape.engine.engine, scrape.info.arguments
+    units = scrape.state.units.values()
+    if any(unit.verify_steps is not None for unit in units):
+        if any(unit.accepted_at is not None for unit in units):
+            return Aspect("acceptance", Reach.READING, "counted, by position")
+        drafts = any(unit.verify_steps for unit in units)
+        return Aspect("acceptance", Reach.READING, "counted" if drafts else "counted; no draft was verified so far")
+    if any(unit.printed_length is not None for unit in units):
+        return Aspect(
+            "acceptance",
+            Reach.PARTLY,
+            "gauges alone: the last steps before each scrape",
+            "a shorter interval, or its log",
+        )
+    method = method_of(engine, arguments)
+    if method == "":
+        return Aspect("acceptance", Reach.MISSING, "it does not speculate")
+    drafts_somehow = f"it drafts ({method})" if method not in (None, UNKNOWN_METHOD) else "if it drafts, it"
+    return Aspect(
+        "acceptance", Reach.MISSING, f"{drafts_somehow} and counts no drafts in its metrics", "ingest its log"
+    )
+
+
+def _configuration(scrape: Scrape) -> Aspect:
+    arguments, notes = scrape.info.arguments, scrape.info.notes
+    if notes:
+        told, _, hint = notes[0].partition(": ")[2].partition("; ")
+        return Aspect("configuration", Reach.PARTLY if arguments else Reach.MISSING, told, hint)
+    return Aspect("configuration", Reach.READING, f"{len(arguments)} arguments that run")
+
+
+def _latency(scrape: Scrape) -> Aspect:
+    kinds = {sample.name.removesuffix("_bucket") for sample in scrape.state.samples if sample.name.endswith("_bucket")}
+    if kinds:
+        return Aspect("latency", Reach.READING, f"{len(kinds)} histograms")
+    return Aspect("latency", Reach.MISSING, "no histograms of latency", "request results (--responses FILE) have it")

@@ -1,0 +1,51 @@
+"""Which engines are watched, and how that goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request
+
+from dashboard.collecting import Collection, TargetState
+
+router = APIRouter(prefix="/api/v1")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRow:
+    """One address: what answers there and since when it does not; ``error`` is empty while all is well."""
+
+    address: str
+    deployment: str
+    labels: Mapping[str, str]
+    engine: str
+    run_id: int | None
+    scrapes: int
+    failures_in_a_row: int
+    last_success_at: float | None
+    error: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetList:
+    """Every address that is watched, and what could not be looked up."""
+
+    targets: list[TargetRow]
+    problems: list[str]
+
+
+@router.get("/targets", summary="Engines that are watched")
+def list_targets(request: Request) -> TargetList:
+    """How watching each address goes."""
+    collection: Collection | None = request.app.state.collection
+    if collection is None:
+        return TargetList([], [])
+    return TargetList(
+        [_row(state) for state in collection.states()], [str(problem) for problem in collection.problems.values()]
+    )
+
+
+def _row(state: TargetState) -> TargetRow:
+    return TargetRow(**{name: getattr(state, name) for name in TargetRow.__slots__})

@@ -1,0 +1,162 @@
+"""Which engines are watched: the settings of each, and the addresses that they stand for now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from collector.domain.errors import DraftscopeError, MalformedInput
+from collector.domain.redaction import redact_text
+from dashboard.masked import Secret
+from dashboard.strict import read_table, refuse_unknown
+
+if TYPE_CHECKING:
+    from collector.sources.http import Endpoint
+
+SHORTEST_SECONDS: Final = 1.0
+"""Between two scrapes; more often would disturb the engine."""
+_PLACES: Final = ("url", "file", "dns")
+LABELS: Final = "labels"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One ``[[targets]]`` of the settings: an engine by its address, or several by a file or a name.
+
+    Attributes:
+        url: address of the engine.
+        file: a file with addresses in the form of Prometheus (``file_sd``), read again when it changes.
+        dns: an address whose host name stands for several machines.
+        deployment: what their runs belong to.
+        api_key: the key the engines were started with.
+        ca_file: certificates to trust in place of the system's. verify_tls: whether to check them at all.
+        interval_seconds, timeout_seconds: between two scrapes, and for one whole answer.
+        take_iterations: take iterations out of TensorRT-LLM's queue.
+        labels: put on every run.
+    """
+
+    url: str = ""
+    file: str = ""
+    dns: str = ""
+    deployment: str = ""
+    api_key: Secret | None = None
+    ca_file: str = ""
+    verify_tls: bool = True
+    interval_seconds: float = 15.0
+    timeout_seconds: float = 10.0
+    take_iterations: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def place(self) -> str:
+        """What the settings say."""
+        return self.url or self.file or self.dns
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One address of a target, with the labels of its runs."""
+
+    address: str
+    target: Target
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """The address without a password."""
+        return redact_text(self.address)
+
+    def endpoint(self) -> Endpoint:
+        """The engine there.
+
+        Raises:
+            InputError: the address is none, the key cannot be sent, or the certificates cannot be read.
+        """
+        from collector.sources.http import Endpoint
+
+        target = self.target
+        return Endpoint(
+            self.address,
+            api_key=target.api_key.reveal() if target.api_key else None,
+            timeout=target.timeout_seconds,
+            verify=(target.ca_file or True) if target.verify_tls else False,
+        )
+
+
+def read_targets(entries: Any, where: str) -> tuple[Target, ...]:
+    """The ``[[targets]]`` of the settings.
+
+    Raises:
+        UnknownName: a key does not exist.
+        MalformedInput: a value does not fit, or a target says not exactly one place.
+    """
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise MalformedInput("targets is not a list of tables", where=where, hint="write [[targets]]")
+    return tuple(_target(entry, f"{where}, [[targets]] number {number}") for number, entry in enumerate(entries, 1))
+
+
+def _target(entry: Mapping[str, Any], where: str) -> Target:
+    refuse_unknown(entry, [item.name for item in fields(Target)], where)
+    labels = entry.get(LABELS, {})
+    texts = isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values())
+    if not texts:
+        raise MalformedInput("labels is no table of texts", where=where, hint='labels = { team = "search" }')
+    target = read_table(Target, {key: value for key, value in entry.items() if key != LABELS}, where, labels=labels)
+    given = [name for name in _PLACES if getattr(target, name).strip()]
+    if len(given) != 1:
+        stated = f"a target has {' and '.join(given)}" if given else "a target has no address"
+        raise MalformedInput(
+            stated, why="it needs one of url, file and dns", where=where, hint='url = "http://gpu7:30000"'
+        )
+    if not target.file and not _is_address(target.place):
+        raise MalformedInput(f"{given[0]} is no address", where=where, hint=f'{given[0]} = "http://gpu7:30000"')
+    if not target.interval_seconds >= SHORTEST_SECONDS:
+        raise MalformedInput(
+            f"interval_seconds {target.interval_seconds:g} is too short",
+            why="it would disturb the engine",
+            where=where,
+            hint=f"{SHORTEST_SECONDS:g} or more",
+        )
+    if not target.timeout_seconds > 0:
+        raise MalformedInput(
+            f"timeout_seconds {target.timeout_seconds:g} is none", where=where, hint="timeout_seconds = 10"
+        )
+    return target
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def find_all(targets: Sequence[Target]) -> tuple[list[Found], dict[Target, DraftscopeError]]:
+    """Every address that targets stand for now, each once, and the targets that could not be looked up."""
+    found: dict[str, Found] = {}
+    problems: dict[Target, DraftscopeError] = {}
+    for target in targets:
+        try:
+            for item in _addresses(target):
+                found.setdefault(item.address, item)
+        except DraftscopeError as error:
+            problems[target] = error
+    return list(found.values()), problems
+
+
+def _addresses(target: Target) -> Iterator[Found]:
+    from collector.sources.discovery import addresses_of_name, groups_of_file
+
+    if target.url:
+        yield Found(target.url, target, target.labels)
+    elif target.dns:
+        for address in addresses_of_name(target.dns):
+            yield Found(address, target, target.labels)
+    else:
+        for group in groups_of_file(Path(target.file)):
+            for address in group.addresses:
+                yield Found(address, target, {**group.labels, **target.labels})
