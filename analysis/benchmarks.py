@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -81,15 +81,22 @@ def latencies_of(rows: Sequence[BenchmarkRow]) -> dict[str, Estimate]:
     """Latencies of the judged rows as quantities: the mean, else the median, with percentiles beside it."""
     figures: dict[str, Estimate] = {}
     for row in judged_rows(rows):
-        for key, name in LATENCIES.items():
-            stated: Latency | None = getattr(row, name)
-            value = None if stated is None else stated.mean if stated.mean is not None else stated.p50
-            if stated is None or value is None:
-                continue
-            parts = [f"{label} {figure:.4g} s" for label in ("p50", "p90", "p99")
-                     if (figure := getattr(stated, label)) is not None and figure is not value]  # fmt: skip
-            of_median = [] if stated.mean is not None else ["the median"]
-            figures.setdefault(key, Estimate(value, note=", ".join([*of_median, *parts])))
+        stated = {key: getattr(row, name) for key, name in LATENCIES.items()}
+        figures = latency_quantities({key: value for key, value in stated.items() if value is not None}) | figures
+    return figures
+
+
+def latency_quantities(latencies: Mapping[str, Latency]) -> dict[str, Estimate]:
+    """Latencies as quantities: the mean, else the median, with percentiles beside it."""
+    figures: dict[str, Estimate] = {}
+    for key, stated in latencies.items():
+        value = stated.mean if stated.mean is not None else stated.p50
+        if value is None:
+            continue
+        parts = [f"{label} {figure:.4g} s" for label in ("p50", "p90", "p99")
+                 if (figure := getattr(stated, label)) is not None and figure is not value]  # fmt: skip
+        of_median = [] if stated.mean is not None else ["the median"]
+        figures[key] = Estimate(value, note=", ".join([*of_median, *parts]))
     return figures
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from analysis.benchmarks import drafting_of_rows, latencies_of
+from analysis.benchmarks import drafting_of_rows, latencies_of, latency_quantities
 from analysis.drafting import Drafting, assume_from, concerns_drafts, configuration_quantities, drafting_of, infer_width
 from analysis.resolve import Resolution, resolve_range
 from analysis.thresholds import Thresholds
@@ -203,7 +203,8 @@ class RunView:
     @cached_property
     def measured(self) -> dict[str, Estimate]:
         """Quantities that this run's own inputs give."""
-        figures = configuration_quantities(self.drafting) | latencies_of(self.record.results)
+        figures = configuration_quantities(self.drafting)
+        figures |= latency_quantities(self.record.latencies) | latencies_of(self.record.results)
         if not self.record.windows and not self.record.prefills:
             return figures
         from analysis.figures import acceptance_quantities, coverage_quantities, load_quantities, prompt_quantities

@@ -631,6 +631,7 @@ def _attach_metrics(bundle: Bundle, role: Role, run: RunRecord | None, kept: Kep
         windows = [window._replace(line=0, position=number) for number, window in enumerate(windows)]
     run.arguments = kept.completed(run.arguments)
     run.events += kept.events
+    run.latencies = kept.latencies
     run.windows = [*run.windows, *windows]
     run.prefills = [*run.prefills, *prefills]
     bundle.beside.setdefault(role, []).append(

@@ -9,7 +9,7 @@ from enum import StrEnum
 from collector.domain.arguments import Arguments, LaunchCommand, Value
 from collector.domain.drafts import ModelConfig, Validation
 from collector.domain.evidence import Evidence
-from collector.domain.results import BenchmarkRow
+from collector.domain.results import BenchmarkRow, Latency
 from collector.domain.series import SeriesSample
 from collector.domain.versions import Release, ReleaseRange
 from collector.domain.windows import PrefillWindow, Window
@@ -77,7 +77,7 @@ class RunRecord:
     predictions are added by the analysis. ``engine_version`` is what the inputs state,
     ``release_range`` what the form of the lines allows. ``line_text`` gives the redacted text at a
     window's position while its source is at hand. ``device`` is the accelerator by its common name
-    (``h100``), where the user said which.
+    (``h100``), where the user said which. ``latencies`` are those of the engine's own histograms, by quantity.
     """
 
     engine: str
@@ -94,6 +94,7 @@ class RunRecord:
     windows: list[Window] = field(default_factory=list)
     prefills: list[PrefillWindow] = field(default_factory=list)
     results: list[BenchmarkRow] = field(default_factory=list)
+    latencies: Mapping[str, Latency] = field(default_factory=dict)
     draft_config: ModelConfig | None = None
     target_config: ModelConfig | None = None
     validation: Validation | None = None

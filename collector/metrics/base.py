@@ -165,6 +165,7 @@ class EngineMetrics(ABC):
         metrics_hint: how to turn its metrics on.
         life_argument: the argument that differs between processes, "" where there is none.
         name_argument: the argument that holds the name by which the model is served.
+        latency_names: histograms by the quantity they are of; those that count steps are none of tokens.
     """
 
     engine: ClassVar[str]
@@ -179,6 +180,7 @@ class EngineMetrics(ABC):
     metrics_hint: ClassVar[str]
     life_argument: ClassVar[str] = ""
     name_argument: ClassVar[str] = "served_model_name"
+    latency_names: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def info(self, documents: Sequence[Document]) -> EngineInfo:

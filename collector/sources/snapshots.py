@@ -16,12 +16,14 @@ from typing import Final
 from collector.domain.arguments import UNSEEN, Arguments, Value
 from collector.domain.errors import MalformedInput, UnreadableInput
 from collector.domain.evidence import Evidence
+from collector.domain.results import Latency
 from collector.domain.runs import Event
 from collector.domain.series import SeriesSample
 from collector.domain.windows import PrefillWindow, Window
 from collector.metrics import engine_of, engines
 from collector.metrics.base import EngineInfo, EngineMetrics, EngineState, Fall, falls, same_process
 from collector.metrics.exposition import Sample, parse_exposition
+from collector.metrics.histograms import latencies
 from collector.sources.file import blocks
 
 LARGEST: Final = 64 << 20
@@ -65,6 +67,7 @@ class Kept:
     ended_at: float | None
     windows: list[Window] = field(default_factory=list)
     prefills: list[PrefillWindow] = field(default_factory=list)
+    latencies: dict[str, Latency] = field(default_factory=dict)
     series: list[SeriesSample] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -160,6 +163,7 @@ def _fill(kept: Kept, ordered: Sequence[Snapshot], states: Sequence[EngineState]
             }  # fmt: skip
             kept.events.append(Event("counter-reset", proof, later.at, values))
     first, *others = states[begin:]
+    kept.latencies = latencies(kept.engine.latency_names, ordered[-1].samples, ordered[begin].samples if others else ())
     if not others:
         kept.notes.append("one scrape: everything since the start of the process")
         _add(kept, None, first, info)

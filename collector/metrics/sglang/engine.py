@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from collector.domain.arguments import Arguments
@@ -31,6 +31,7 @@ class SglangMetrics(EngineMetrics):
     owner: ClassVar[str] = "sglang"
     prefixes: ClassVar[tuple[str, ...]] = (names.PREFIX, names.SANITISED)
     sample_names: ClassVar[frozenset[str]] = names.WANTED
+    latency_names: ClassVar[Mapping[str, str]] = names.LATENCY_OF
     info_paths: ClassVar[tuple[InfoPaths, ...]] = (
         InfoPaths(("/server_info", "/get_server_info"), "what it runs with is not known"),  # the first from 0.5.6 on
     )

@@ -52,6 +52,13 @@ LATENCIES: Final = (
 )
 """Histograms that are kept as they are. The gap between tokens is per token, not per step."""
 
+LATENCY_OF: Final = {
+    "time_to_first_token_seconds": "sglang:time_to_first_token_seconds",
+    "inter_token_latency_seconds": "sglang:inter_token_latency_seconds",
+    "request_latency_seconds": "sglang:e2e_request_latency_seconds",
+}
+"""Histograms by the quantity they are of."""
+
 COUNTERS: Final = frozenset(
     {DECODED, PASSES, DEQUEUED, GENERATED, FINISHED, VERIFIED, PROMPT_TOKENS, CACHED_TOKENS, RETRACTED[1]}
     | {f"{name}_{part}" for name in LATENCIES for part in ("sum", "count", "bucket")}

@@ -48,6 +48,7 @@ class TensorrtLlmMetrics(EngineMetrics):
     owner: ClassVar[str] = "tensorrt_llm"
     prefixes: ClassVar[tuple[str, ...]] = (names.PREFIX,)
     sample_names: ClassVar[frozenset[str]] = names.WANTED
+    latency_names: ClassVar[Mapping[str, str]] = names.LATENCY_OF
     metrics_path: ClassVar[str] = "/prometheus/metrics"
     queue_path: ClassVar[str] = "/metrics"
     info_paths: ClassVar[tuple[InfoPaths, ...]] = (InfoPaths(("/version",)),)

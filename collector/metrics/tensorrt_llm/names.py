@@ -37,6 +37,13 @@ LATENCIES: Final = (
 )
 """Histograms that are kept as they are."""
 
+LATENCY_OF: Final = {
+    "time_to_first_token_seconds": "trtllm_time_to_first_token_seconds",
+    "time_per_output_token_seconds": "trtllm_time_per_output_token_seconds",
+    "request_latency_seconds": "trtllm_e2e_request_latency_seconds",
+}
+"""Histograms by the quantity they are of."""
+
 ITERATION: Final = "trtllm_iteration"
 """Not a metric: the number of the last iteration that was taken out of the queue, kept as a series."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from collector.domain.arguments import Argument, Arguments
@@ -34,6 +34,7 @@ class VllmMetrics(EngineMetrics):
     owner: ClassVar[str] = "vllm"
     prefixes: ClassVar[tuple[str, ...]] = (names.PREFIX, names.SANITISED)
     sample_names: ClassVar[frozenset[str]] = names.WANTED
+    latency_names: ClassVar[Mapping[str, str]] = names.LATENCY_OF
     info_paths: ClassVar[tuple[InfoPaths, ...]] = (
         InfoPaths((VERSION,)),
         InfoPaths(("/v1/models",)),

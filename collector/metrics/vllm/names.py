@@ -51,6 +51,13 @@ LATENCIES: Final = (
 )
 """Histograms that are kept as they are. The gap between tokens is per step: only that of requests is per token."""
 
+LATENCY_OF: Final = {
+    "time_to_first_token_seconds": "vllm:time_to_first_token_seconds",
+    "time_per_output_token_seconds": "vllm:request_time_per_output_token_seconds",
+    "request_latency_seconds": "vllm:e2e_request_latency_seconds",
+}
+"""Histograms by the quantity they are of. What vLLM calls the latency between tokens is that between steps."""
+
 COUNTERS: Final = frozenset(
     {DRAFTS, DRAFTED, ACCEPTED, ACCEPTED_AT, GENERATED, PROMPT_TOKENS, PROMPT_TOKENS_BY_SOURCE, CACHE_QUERIES,
      CACHE_HITS, PREEMPTIONS, ITERATIONS}

@@ -58,6 +58,16 @@ def test_one_scrape_tells_of_everything_since_the_start(tmp_path: Path) -> None:
     assert bundle.subject.started_at == pytest.approx(1795973697.79)
 
 
+def test_latencies_come_from_the_engines_histograms(tmp_path: Path) -> None:
+    bundle = read_bundle([put(tmp_path, "vllm/eagle3", metrics_before__prom=2, metrics__prom=-1)])
+    figures = judged(bundle).subject.quantities
+    first = figures["time_to_first_token_seconds"]
+    assert first.value == pytest.approx(0.0273, abs=0.002)
+    assert "p99" in first.note
+    assert figures["time_per_output_token_seconds"].value == pytest.approx(0.0064, abs=0.001)
+    assert "inter_token_latency_seconds" not in figures
+
+
 def test_two_scrapes_tell_of_the_interval_between_them(tmp_path: Path) -> None:
     bundle = read_bundle([put(tmp_path, "vllm/eagle3", metrics_before__prom=2, metrics__prom=-1)])
     (window,) = bundle.subject.windows
