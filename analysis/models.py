@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -55,18 +56,51 @@ def window(config: ModelConfig) -> int | None:
     return int(size) if size else None
 
 
+STORED: Final = {
+    "BF16": "bfloat16",
+    "F16": "float16",
+    "F32": "float32",
+    "F8_E4M3": "float8_e4m3",
+    "F8_E5M2": "float8_e5m2",
+}
+"""Types of weights as headers name them and as configs do."""
+
+
 def precision(config: ModelConfig) -> str | None:
-    """The type of the weights and how they are quantised: ``float16, awq 4 bit``; ``None`` where nothing is stated."""
+    """The type of the weights and how they are quantised: ``float16, awq 4 bit``; ``None`` where nothing is stated.
+
+    Where the config names no type, the one that most of the stored weights have counts.
+    """
     parts = []
     dtype = config.text.get("torch_dtype") or config.text.get("dtype") or config.raw.get("torch_dtype")
     if isinstance(dtype, str):
         parts.append(dtype.removeprefix("torch."))
-    quantization = config.raw.get("quantization_config") or config.text.get("quantization_config")
-    if isinstance(quantization, Mapping):
+    elif (stored := _stored(config)) is not None:
+        parts.append(stored)
+    quantization = _quantization(config)
+    if quantization is not None:
         method = quantization.get("quant_method") or quantization.get("quant_algo") or "quantised"
         bits = _number(quantization.get("bits"))
         parts.append(f"{method} {bits:g} bit" if bits else str(method))
     return ", ".join(parts) or None
+
+
+def quantised_on_loading(config: ModelConfig, flag: object) -> str | None:
+    """What an engine's flag makes of weights that are not quantised as stored; ``None`` if nothing."""
+    if not isinstance(flag, str) or flag.lower() in ("", "none", "unquant") or _quantization(config) is not None:
+        return None
+    return flag
+
+
+def _quantization(config: ModelConfig) -> Mapping[str, Any] | None:
+    stated = config.raw.get("quantization_config") or config.text.get("quantization_config")
+    return stated if isinstance(stated, Mapping) else None
+
+
+def _stored(config: ModelConfig) -> str | None:
+    tensors = config.weights.tensors.values() if config.weights is not None else ()
+    counts = Counter(STORED[tensor.dtype] for tensor in tensors if tensor.dtype in STORED)
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def fed_width(draft: ModelConfig) -> int | None:
