@@ -24,8 +24,8 @@ from collector.metrics.base import (
     Interval,
     SeriesKey,
     UnitState,
+    another_process,
     falls,
-    same_process,
     series_key,
 )
 from collector.metrics.exposition import Sample
@@ -95,7 +95,9 @@ class Watch:
         scrape = self.scraper.scrape()
         before = self._process or self._last_stored(scrape)
         fallen = tuple(falls(before.state, scrape.state)) if before is not None else ()
-        restarted = before is not None and _is_another(before, scrape, fallen=bool(fallen))
+        restarted = before is not None and another_process(
+            before.state, scrape.state, lives=(before.life, scrape.info.life), fallen=bool(fallen)
+        )
         if before is None or restarted:
             process, fallen, since_start = self._begin(scrape), (), True
             interval = scrape.engine.interval(None, scrape.state, scrape.info)
@@ -191,14 +193,6 @@ def _with_counts(unit: UnitState, counted: tuple[float, float] | None) -> UnitSt
     if counted is None or (unit.verify_steps is not None and unit.mean_length is None):
         return unit
     return unit._replace(verify_steps=counted[0], accepted_tokens=counted[1])
-
-
-def _is_another(before: _Process, scrape: Scrape, *, fallen: bool) -> bool:
-    """Whether another process answers: by what tells lives apart, else by counters that fell."""
-    told = same_process(before.state, scrape.state)
-    if told is not False and before.life and scrape.info.life:
-        told = before.life == scrape.info.life
-    return fallen if told is None else not told
 
 
 def _changed(state: EngineState, stored: Mapping[SeriesKey, float]) -> list[SeriesSample]:

@@ -228,3 +228,14 @@ def same_process(before: EngineState, after: EngineState) -> bool | None:
     if before.processes and after.processes:
         return bool(before.processes & after.processes)
     return None
+
+
+def another_process(before: EngineState, after: EngineState, *, lives: tuple[str, str], fallen: bool) -> bool:
+    """Whether another process answers: by what tells lives apart, else by counters that fell.
+
+    ``lives`` are what :class:`EngineInfo` said of both.
+    """
+    told = same_process(before, after)
+    if told is not False and all(lives):
+        told = lives[0] == lives[1]
+    return fallen if told is None else not told
