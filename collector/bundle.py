@@ -294,11 +294,19 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
     return files
 
 
+def _is_folder(path: Path) -> bool:
+    """Whether a path is a folder; one that may not be looked at is told when it is opened."""
+    try:
+        return path.is_dir()
+    except PermissionError:
+        return False
+
+
 def _members(path: Path) -> list[Path] | None:
     """The files of a folder, ``None`` if the path is no folder."""
+    if path == STDIN or not _is_folder(path):
+        return None
     try:
-        if path == STDIN or not path.is_dir():
-            return None
         return sorted(member for member in path.iterdir() if member.is_file() or is_model_folder(member))
     except PermissionError as error:
         raise UnreadableInput(
