@@ -34,7 +34,7 @@ def history_of(connection: Connection, diagnosed: Diagnosed) -> tuple[HistoryEnt
             str(run.id),
             run.started_at,
             None if run.engine_version is None else str(run.engine_version),
-            run.summary.get("method", run.serving.method or None),
+            run.summary.get("method") or run.serving.method,
             item.figures,
             step,
         )

@@ -35,7 +35,10 @@ RECENT_WINDOWS: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One run of a deployment's history; ``step`` is what led to it from the run before, ``None`` at the first."""
+    """One run of a deployment's history; ``step`` is what led to it from the run before, ``None`` at the first.
+
+    ``method`` is "" where the run does not speculate.
+    """
 
     id: str
     started_at: float | None

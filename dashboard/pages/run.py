@@ -11,6 +11,7 @@ from collector.domain.findings import State
 from dashboard import names
 from dashboard.pages import figures
 from dashboard.pages.acceptance import AcceptanceSection, acceptance_section
+from dashboard.pages.causes import CausesSection, causes_section
 from dashboard.pages.configuration import ConfigurationSection, configuration_section
 from dashboard.pages.data import DataSection, data_section
 from dashboard.pages.findings import FindingsSection, findings_section, linked
@@ -45,6 +46,7 @@ class RunPage:
     next_steps: tuple[NextStep, ...]
     tiles: tuple[Tile, ...]
     states: Mapping[str, str]
+    causes: CausesSection
     acceptance: AcceptanceSection
     payoff: PayoffSection
     configuration: ConfigurationSection
@@ -69,6 +71,7 @@ def run_page(report: RunReport) -> RunPage:
         next_steps=tuple(_step(text, here) for text in document["next"]),
         tiles=tiles(report),
         states={question: verdict["state"] for question, verdict in document["verdicts"].items()},
+        causes=causes_section(report),
         acceptance=acceptance_section(report),
         payoff=payoff_section(report),
         configuration=configuration_section(report),

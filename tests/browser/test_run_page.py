@@ -70,6 +70,7 @@ def test_labels_in_the_chart_say_the_levels(open_page):
 
 def test_theme_button_changes_page_and_charts_and_is_remembered(open_page):
     page = open_page("/runs/17", color_scheme="light")
+    page.locator("#c-time").scroll_into_view_if_needed()
     page.locator("#c-time svg.main-svg").first.wait_for()
     dot = page.locator("#c-time .scatterlayer .point").first
     page_before, dot_before = page.evaluate("getComputedStyle(document.body).backgroundColor"), dot.evaluate(FILL)
@@ -97,6 +98,17 @@ def test_a_next_step_leads_to_its_finding_and_its_evidence(open_page):
     assert page.locator("h1").text_content() == "ACC001 acceptance-below-validation"
 
 
+def test_causes_lead_to_their_findings_and_unfold(open_page):
+    page = open_page("/runs/17")
+    leading, third = page.locator(".cause").nth(0), page.locator(".cause").nth(2)
+    assert leading.get_attribute("open") is not None
+    assert third.get_attribute("open") is None
+    third.locator("summary").click()
+    expect(third.locator("pre").first).to_be_visible()
+    leading.locator("a", has_text="DRF001").first.click()
+    expect(page.locator("#DRF001")).to_be_in_viewport()
+
+
 def test_a_label_opens_its_definition_beside_it(open_page):
     page = open_page("/runs/17")
     label = page.locator("#acceptance .term", has_text="Conditional acceptance").first
@@ -117,8 +129,8 @@ def test_keys(open_page):
     page.keyboard.press("Escape")
     page.keyboard.press("o")
     assert page.locator(".finding:not([open])").count() == 0
-    page.keyboard.press("]")
-    page.keyboard.press("]")
+    for _ in ("causes", "acceptance", "payoff"):
+        page.keyboard.press("]")
     expect(page.locator("#payoff")).to_be_focused()
     page.keyboard.press("[")
     expect(page.locator("#acceptance")).to_be_focused()
