@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,17 @@ def test_a_draft_is_added_shown_and_removed(drafts, config):
     removed = drafts("remove", "org/draft")
     assert (removed.code, "no longer registered" in removed.out) == (0, True)
     assert drafts("show", "org/draft").code == 2
+
+
+def test_the_commands_of_the_page_exist(draftscope):
+    page = (Path(__file__).parents[2] / "dashboard" / "templates" / "drafts.html").read_text("utf-8")
+    commands = re.findall(r"draftscope drafts (\w+)([^<\"]*)", page)
+    assert {command for command, _ in commands} == {"add", "replay"}
+    for command, options in commands:
+        known = draftscope("drafts", command, "--help").out
+        for option in set(re.findall(r"--[\w-]+", options)):
+            assert option in known
+            assert "Settings file" not in known.partition(f"{option} ")[2].partition("--")[0]
 
 
 @pytest.mark.parametrize("folder", [False, True])
