@@ -83,15 +83,25 @@ Row = TypeVar("Row", Window, PrefillWindow)
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column of few different texts: their list, and for each row (an array) which of them it has."""
+    """A column of few different texts: their list, and an array with the place of each row's text in it."""
 
     texts: list[str]
     codes: Any
 
     def tolist(self) -> list[str]:
         """The text of each row."""
-        texts = self.texts
-        return [texts[code] for code in self.codes.tolist()]
+        return [self.texts[code] for code in self.codes.tolist()]
+
+    def recoded(self, numbers: list[int]) -> Any:
+        """For each row the number that stands for its text, as an array."""
+        found = self.codes.copy()
+        for code, number in enumerate(numbers):
+            found[self.codes == code] = number
+        return found
+
+    def __getitem__(self, rows: slice) -> Coded:
+        """Some rows."""
+        return Coded(self.texts, self.codes[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,11 @@ class Columns(Generic[Row]):
     length: int
     values: tuple[Any, ...]
 
+    def part(self, rows: slice) -> Columns[Row]:
+        """Some of the rows."""
+        values = (value[rows] if _varies(value) else value for value in self.values)
+        return Columns(self.kind, len(range(*rows.indices(self.length))), tuple(values))
+
     def lists(self) -> list[Any]:
         """The values with plain lists in place of arrays."""
         return [value.tolist() if hasattr(value, "tolist") else value for value in self.values]
@@ -114,3 +129,7 @@ class Columns(Generic[Row]):
         """The same as objects."""
         columns = (value if isinstance(value, list) else repeat(value, self.length) for value in self.lists())
         return [self.kind._make(row) for row in zip(*columns, strict=False)]
+
+
+def _varies(value: Any) -> bool:
+    return isinstance(value, list) or hasattr(value, "tolist")

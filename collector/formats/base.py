@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from collector.domain.arguments import LaunchCommand, Value
+from collector.domain.arguments import Arguments, LaunchCommand, Value
 from collector.domain.evidence import LONGEST_TEXT, Evidence
 from collector.domain.redaction import redact_text
 from collector.domain.runs import Event, Reading, RunRecord
@@ -26,7 +26,7 @@ from collector.formats.pairs import PairTail
 from collector.formats.shapes import ShapeCounter
 from collector.formats.tidy import tidied
 
-EVENTS_OF_A_KIND: Final = 1_000
+EVENTS_OF_A_KIND: Final = 200
 """Events of one kind that a run keeps; further ones are counted in a note."""
 
 
@@ -107,12 +107,14 @@ class ReadOptions:
     """What is known before a log is read.
 
     ``source`` names it in evidence, ``engine_version`` is a stated release, ``launch`` a launch
-    command whose settings stand in where the log does not state them.
+    command whose settings stand in where the log does not state them. ``carried`` are the arguments
+    of a run that began in a file before this one, which is gone.
     """
 
     source: str
     engine_version: Release | None = None
     launch: LaunchCommand | None = None
+    carried: Arguments | None = None
 
 
 @dataclass(slots=True)

@@ -9,15 +9,17 @@ from typing import Any, Final, NamedTuple
 BLOCK_BYTES: Final = 1 << 21
 LARGE: Final = 1 << 18
 """From this size on a block is worth being looked at as an array."""
+BEHIND: Final = bytes(4_096)
+"""Put behind a large block, so that its lines can be compared with texts that are longer."""
 LINE_CAP: Final = 4 << 20
 """Longer lines are dropped and counted: no engine prints them, and they must not fill the memory."""
 
 
-def line_ends(data: bytes) -> Any:
-    """The positions of all newlines, as an array."""
+def line_ends(text: bytes, size: int) -> Any:
+    """The positions of all newlines among the first bytes, as an array."""
     import numpy as np  # slow to load, and of no use to small logs
 
-    return (np.frombuffer(data, np.uint8) == ord("\n")).nonzero()[0].astype(np.int64, copy=False)
+    return (np.frombuffer(text, np.uint8, size) == ord("\n")).nonzero()[0].astype(np.int64, copy=False)
 
 
 class Places(NamedTuple):
@@ -27,18 +29,44 @@ class Places(NamedTuple):
     numbers: list[int]
 
 
-class Block(NamedTuple):
+class Block:
     """Whole lines of a source: where they begin, the number of the first, the bytes.
 
     Lines that were taken out of others have ``places``; their data ends with a newline. ``ends`` are
-    the positions of the newlines where these were looked for already.
+    the positions of the newlines where these were looked for already. ``text`` may go on behind the
+    ``size`` bytes of the block with what is no part of it.
     """
 
-    offset: int
-    first_line: int
-    data: bytes
-    places: Places | None = None
-    ends: Any = None
+    __slots__ = ("_data", "ends", "first_line", "offset", "places", "size", "text")
+
+    def __init__(
+        self,
+        offset: int,
+        first_line: int,
+        text: bytes,
+        places: Places | None = None,
+        *,
+        ends: Any = None,
+        behind: int = 0,
+    ) -> None:
+        self.offset = offset
+        self.first_line = first_line
+        self.text = text
+        self.size = len(text) - behind
+        self.places = places
+        self.ends = ends
+        self._data: bytes | None = None if behind else text
+
+    @property
+    def data(self) -> bytes:
+        """The block's bytes alone."""
+        if self._data is None:
+            self._data = self.text[: self.size]
+        return self._data
+
+    def holds(self, character: bytes) -> bool:
+        """Whether a character is among the bytes."""
+        return self.text.find(character, 0, self.size) >= 0
 
     def lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Byte offset, number and bytes of each line, without its newline."""
@@ -97,21 +125,34 @@ class BlockCutter:
             self._keep(piece)
             return
         first = piece.find(b"\n")
+        parts: list[bytes | memoryview] = [*self._carry]
+        size = self._carried + last + 1
         if self._carried + first > LINE_CAP:
             self.oversize += 1
             self.lines += 1
             self._offset += self._carried + first + 1
-            self._carry, self._carried = [], 0
-            data = piece[first + 1 : last + 1]
+            parts, size = [], last - first
+            parts.append(memoryview(piece)[first + 1 : last + 1])
         else:
-            data = b"".join([*self._carry, memoryview(piece)[: last + 1]])
-            self._carry, self._carried = [], 0
-        if data:
-            ends = line_ends(data) if len(data) >= LARGE else None
-            blocks.append(Block(self._offset, self.lines + 1, data, ends=ends))
-            self._offset += len(data)
-            self.lines += data.count(b"\n") if ends is None else len(ends)
+            parts.append(memoryview(piece)[: last + 1])
+        self._carry, self._carried = [], 0
+        if size:
+            blocks.append(self._block(parts, size))
         self._keep(piece[last + 1 :])
+
+    def _block(self, parts: list[bytes | memoryview], size: int) -> Block:
+        """Put parts together, once, with what an array reader needs behind them."""
+        if size < LARGE:
+            data = b"".join(parts)
+            block = Block(self._offset, self.lines + 1, data)
+            self.lines += data.count(b"\n")
+        else:
+            text = b"".join([*parts, BEHIND])
+            ends = line_ends(text, size)
+            block = Block(self._offset, self.lines + 1, text, ends=ends, behind=len(BEHIND))
+            self.lines += len(ends)
+        self._offset += size
+        return block
 
     def _keep(self, rest: bytes) -> None:
         if rest:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from collector.formats.blocks import Block, line_ends
+from collector.formats.blocks import BEHIND, Block, line_ends
 from collector.formats.pairs import Span
 
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -27,8 +27,6 @@ Counts: TypeAlias = npt.NDArray[np.uint8]
 LONGEST_EXAMPLE: Final = 1_000
 MOST_DECIMALS: Final = 7
 FEW: Final = 64
-_BEHIND: Final = bytes(4 * LONGEST_EXAMPLE)
-"""Put behind a block, so that words behind its last line can be looked at."""
 
 _ZEROS: Final = np.uint64(0x3030303030303030)
 _ONES: Final = np.uint64(0x0101010101010101)
@@ -64,16 +62,17 @@ class Lines:
     """
 
     def __init__(self, block: Block) -> None:
-        data = self.data = block.data
-        ends: Positions = block.ends if block.ends is not None else line_ends(data)
-        if data and not data.endswith(b"\n"):
-            ends = np.append(ends, len(data))
+        size = block.size
+        ends: Positions = block.ends if block.ends is not None else line_ends(block.text, size)
+        if size and (not len(ends) or ends[-1] != size - 1):
+            ends = np.append(ends, size)
         starts = np.empty_like(ends)
         starts[:1] = 0
         starts[1:] = ends[:-1] + 1
         self.starts: Positions = starts
         self.ends: Positions = ends
-        self._padded = data + _BEHIND
+        self._size = size
+        self._text = block.text if len(block.text) - size >= len(BEHIND) else block.data + BEHIND
         self._words: Words = self._every("<u8", 8)
 
     def words(self, at: Positions) -> Words:
@@ -96,27 +95,27 @@ class Lines:
         for character in characters:
             places = self._few(character)
             if len(places) == FEW:
-                places = (np.frombuffer(self.data, np.uint8) == character[0]).nonzero()[0]
+                places = (np.frombuffer(self._text, np.uint8, self._size) == character[0]).nonzero()[0]
             if len(places):
                 found[np.searchsorted(self.ends, places)] = True
         return found
 
     def text(self, start: int, end: int) -> bytes:
         """The bytes between two positions."""
-        return self.data[start:end]
+        return self._text[start:end]
 
     def _few(self, character: bytes) -> Sequence[int] | Positions:
         """The first places of a character, :data:`FEW` at most."""
         places: list[int] = []
-        at = self.data.find(character)
+        at = self._text.find(character, 0, self._size)
         while at >= 0 and len(places) < FEW:
             places.append(at)
-            at = self.data.find(character, at + 1)
+            at = self._text.find(character, at + 1, self._size)
         return places
 
     def _every(self, kind: str, length: int) -> Any:
         """A view of what stands at every position."""
-        return np.ndarray(len(self._padded) - length + 1, kind, self._padded, 0, (1,))
+        return np.ndarray(len(self._text) - length + 1, kind, self._text, 0, (1,))
 
 
 def leading_digits(words: Words) -> tuple[Counts, Words]:

@@ -34,6 +34,15 @@ class LogReader:
         """The format of the first log that was recognised."""
         return self._found.formats[0] if self._found.formats else None
 
+    @property
+    def lines(self) -> int:
+        """How many lines were complete."""
+        return self._cutter.lines
+
+    def runs_begun(self) -> dict[int, int]:
+        """How many runs each stream has begun, by the stream's number."""
+        return dict(self._root.runs_begun())
+
     def feed(self, data: bytes) -> None:
         """Read further bytes.
 

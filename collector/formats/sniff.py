@@ -57,7 +57,27 @@ _STRANGERS: Final = (
     ),
 )
 
+LOOKED_AT: Final = (1 << 15, 1 << 18)
+CERTAIN: Final = 2
+"""Signs of one engine, with none of another, that settle it."""
 _TEXT_CONTROL: Final = bytes(set(range(32)) - {0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x1B})
+
+
+def alike(head: bytes) -> list[tuple[int, LogFormat]]:
+    """How much a text looks like the log of each engine, the most alike first.
+
+    Looking for signs takes longer than reading, so a longer beginning is looked at only if a shorter
+    one leaves it open.
+    """
+    tidy = tidied(Block(0, 1, head)).data
+    ranked: list[tuple[int, LogFormat]] = []
+    for size in (*LOOKED_AT, len(tidy)):
+        counts = ((log_format.likeness(tidy[:size]), log_format) for log_format in formats())
+        ranked = sorted(counts, key=lambda item: -item[0])
+        clear = len(ranked) == 1 or ranked[1][0] == 0
+        if size >= len(tidy) or (ranked[0][0] >= CERTAIN and clear):
+            break
+    return ranked
 
 
 def recognise_log(head: bytes, source: str) -> LogFormat:
@@ -68,8 +88,7 @@ def recognise_log(head: bytes, source: str) -> LogFormat:
     """
     if not head.strip():
         raise UnreadableInput("the input is empty", where=source, hint="give the log of the inference engine")
-    tidy = tidied(Block(0, 1, head)).data
-    ranked = sorted(((log_format.likeness(tidy), log_format) for log_format in formats()), key=lambda item: -item[0])
+    ranked = alike(head)
     if ranked and ranked[0][0] > 0:
         return ranked[0][1]
     raise UnreadableInput("this is not a log that draftscope reads", why=describe(head), where=source, hint=_hint(head))

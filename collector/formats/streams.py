@@ -12,11 +12,11 @@ from typing import Final
 from collector.domain.errors import UnreadableInput
 from collector.domain.evidence import Evidence
 from collector.domain.runs import Reading, UnreadShape
-from collector.formats import format_of, formats
+from collector.formats import format_of
 from collector.formats.base import LogFormat, ReadOptions, RunPart, Session, decode
 from collector.formats.blocks import Block
 from collector.formats.shapes import SHAPES_SHOWN
-from collector.formats.sniff import recognise_log
+from collector.formats.sniff import alike, recognise_log
 from collector.formats.tidy import tidied
 from collector.formats.wrappers import recognise_wrapper
 from collector.formats.wrappers.unwrap import Unwrapper
@@ -94,7 +94,7 @@ class Stream:
             self._read(block)
             return
         self._waiting.append(block)
-        self._waiting_bytes += len(block.data)
+        self._waiting_bytes += block.size
         if self._waiting_bytes >= self._head_bytes:
             self._settle()
 
@@ -125,6 +125,13 @@ class Stream:
                 yield part
         for stream in self._streams.values():
             yield from stream.take(columns=columns)
+
+    def runs_begun(self) -> Iterator[tuple[int, int]]:
+        """How many runs each stream has begun, by the stream's number."""
+        if self._session is not None:
+            yield self._index, self._session.runs
+        for stream in self._streams.values():
+            yield from stream.runs_begun()
 
     def readings(self) -> Iterator[Reading]:
         """What was made of each log."""
@@ -182,7 +189,7 @@ class Stream:
         elif self._session is not None:
             self._session.block(block)
         else:
-            self._lines += block.data.count(b"\n")
+            self._lines += block.text.count(b"\n", 0, block.size)
 
     def _give(self, name: bytes, block: Block) -> None:
         if len(self._place) >= LEVELS_TOLD_APART:
@@ -190,7 +197,7 @@ class Stream:
         stream = self._streams.get(name)
         if stream is None:
             if len(self._streams) >= STREAMS_READ:
-                self._left_out += block.data.count(b"\n")
+                self._left_out += block.text.count(b"\n", 0, block.size)
                 return
             stream = self._streams[name] = self._child(name)
         stream.block(block)
@@ -206,8 +213,8 @@ class Stream:
 
 def likeness(head: bytes) -> int:
     """How much a text looks like a log of any engine."""
-    tidy = tidied(Block(0, 1, head)).data
-    return max((log_format.likeness(tidy) for log_format in formats()), default=0)
+    ranked = alike(head)
+    return ranked[0][0] if ranked else 0
 
 
 def holds_log(head: bytes, depth: int = 0) -> bool:

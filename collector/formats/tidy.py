@@ -27,8 +27,7 @@ def tidied(block: Block, *, wrapped: bool = False) -> Block:
 
     What is ``wrapped`` keeps carriage returns inside its lines: each line is to be peeled as a whole.
     """
-    data = block.data
-    if not (starts_with_mark(block) or any(character in data for character in UNTIDY)):
+    if not (starts_with_mark(block) or any(map(block.holds, UNTIDY))):
         return block
     texts: list[bytes] = []
     offsets: list[int] = []
@@ -43,7 +42,7 @@ def tidied(block: Block, *, wrapped: bool = False) -> Block:
 
 def starts_with_mark(block: Block) -> bool:
     """Whether a source begins with this block and with a byte order mark."""
-    return block.offset == 0 and block.data.startswith(_BYTE_ORDER_MARK)
+    return block.offset == 0 and block.text.startswith(_BYTE_ORDER_MARK)
 
 
 def tidied_parts(offset: int, line: bytes, *, wrapped: bool = False) -> list[tuple[int, bytes]]:

@@ -270,6 +270,22 @@ def _save_events(
     connection.execute(insert_or_keep(connection, RUN_EVENTS), rows)
 
 
+def extend_run(
+    connection: Connection,
+    run_id: int,
+    source_id: int,
+    events: Sequence[Event],
+    *,
+    ended_at: float | None,
+    provisional: bool = False,
+) -> None:
+    """Add events and a later end to a run of which all else is stored."""
+    _save_events(connection, run_id, source_id, events, provisional=provisional)
+    if ended_at is not None:
+        later = RUNS.c.ended_at.is_(None) | (RUNS.c.ended_at < ended_at)
+        connection.execute(update(RUNS).where(RUNS.c.id == run_id, later).values(ended_at=ended_at))
+
+
 def link_runs(connection: Connection, run_id: int, *, previous: int | None = None, baseline: int | None = None) -> None:
     """Say which run a run is to be compared with; ``None`` leaves the link as it is."""
     values = {"previous_run_id": previous, "baseline_run_id": baseline}

@@ -9,8 +9,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, exists, func, select
 
 from collector.domain.series import SeriesSample
-from collector.domain.windows import Origin, PrefillWindow, Window
-from collector.storage.bulk import add_rows, digest_of, insert_or_keep
+from collector.domain.windows import Coded, Columns, Origin, PrefillWindow, Window
+from collector.storage.bulk import add_columns, add_rows, digest_of, insert_or_keep
 from collector.storage.packing import pack_counts, unpack_counts
 from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, SERIES, SERIES_SAMPLES, UNITS
 from collector.storage.types import storable
@@ -37,6 +37,50 @@ def append_prefills(connection: Connection, run_id: int, source_id: int, prefill
     units = _unit_ids(connection, {prefill.unit for prefill in prefills})
     rows = [(run_id, source_id, p[0], p[1], p[2], units[p[3]], p[4], p[5]) for p in prefills]
     return add_rows(connection, PREFILL_SAMPLES, _with_nan(connection, rows))
+
+
+def append_window_columns(connection: Connection, run_id: int, source_id: int, windows: Columns[Window]) -> int:
+    """As :func:`append_windows`; none of the values is NaN."""
+    values = dict(zip(Window._fields, windows.values, strict=True))
+    counts = values["accepted_at"]
+    columns = {
+        **_of_source(connection, run_id, source_id, values),
+        "graph": _as_numbers(values["graph"]),
+        "accepted_at": [pack_counts(value) for value in counts] if isinstance(counts, list) else None,
+        "origin": _ORIGIN_CODES[values["origin"]],
+    }
+    return add_columns(connection, DECODE_SAMPLES, windows.length, columns)
+
+
+def append_prefill_columns(
+    connection: Connection, run_id: int, source_id: int, prefills: Columns[PrefillWindow]
+) -> int:
+    """As :func:`append_prefills`; none of the values is NaN."""
+    values = dict(zip(PrefillWindow._fields, prefills.values, strict=True))
+    return add_columns(connection, PREFILL_SAMPLES, prefills.length, _of_source(connection, run_id, source_id, values))
+
+
+def _of_source(connection: Connection, run_id: int, source_id: int, values: dict[str, Any]) -> dict[str, Any]:
+    """Columns of the table from those of rows: units by their ids, the run and the source."""
+    columns = {name: value for name, value in values.items() if name != "unit"}
+    unit = values["unit"]
+    unit_id: Any
+    if isinstance(unit, Coded):
+        ids = _unit_ids(connection, set(unit.texts))
+        unit_id = unit.recoded([ids[text] for text in unit.texts])
+    elif isinstance(unit, list):
+        ids = _unit_ids(connection, set(unit))
+        unit_id = [ids[name] for name in unit]
+    else:
+        unit_id = _unit_ids(connection, {unit})[unit]
+    return {**columns, "unit_id": unit_id, "run_id": run_id, "source_id": source_id}
+
+
+def _as_numbers(truths: Any) -> Any:
+    """Truth values as the database takes them."""
+    if isinstance(truths, list):
+        return [None if value is None else int(value) for value in truths]
+    return truths
 
 
 def load_windows(

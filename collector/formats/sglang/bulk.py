@@ -301,8 +301,14 @@ class BulkReader:
             latest = (samples.ranks == number).nonzero()[0][-RECENT_KEPT:]
             repeats.remember(ranks[number], len(latest), partial(_latest, samples, latest, content))
 
-    def _units(self, samples: Samples) -> Coded:
-        return Coded([ranks.unit for ranks in self._heads.ranks], samples.ranks)
+    def _units(self, samples: Samples) -> Coded | str:
+        """The unit of each sample."""
+        ranks = self._heads.ranks
+        present = np.bincount(samples.ranks, minlength=len(ranks)) > 0
+        texts = [ranks[number].unit for number in present.nonzero()[0].tolist()]
+        if len(texts) == 1:
+            return texts[0]
+        return Coded(texts, (np.cumsum(present) - 1)[samples.ranks])
 
     def _windows(self, facts: Facts, view: View, samples: Samples, prefills: Column) -> Columns[Window]:
         """Decode windows; the arithmetic is that of :meth:`SglangSession._window`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,7 +122,7 @@ class SglangSession(Session):
 
     def block(self, block: Block) -> None:
         """Read a block of whole lines; a large one as arrays."""
-        if len(block.data) < LARGE:
+        if block.size < LARGE:
             super().block(block)
             return
         if self._bulk is None:
@@ -266,10 +267,13 @@ class SglangSession(Session):
         record = RunRecord("sglang", self.options.source, self.options.engine_version, started_at=at, ended_at=at)
         life = self.begin(record)
         facts = Facts(life, float(DEFAULT_INTERVAL))
-        launch = self.options.launch
+        launch, carried = self.options.launch, self.options.carried
         interval = launch.requested.get("decode_log_interval") if launch is not None else None
         if isinstance(interval, int) and interval > 0:
             facts.interval = float(interval)
+        if carried is not None and self.runs == 1:
+            facts.values = {name: argument.effective for name, argument in carried.by_name.items()}
+            self._believe(facts, facts.values)
         announced, self._waiting = self._waiting, _Announced()
         for event in announced.events:
             life.add(event)
@@ -360,13 +364,17 @@ class SglangSession(Session):
             self.note(
                 f"line {number}: the server_args line is cut off after {len(values)} fields; what came later is unknown"
             )
+        facts.clues.add_arguments(read.form, values)
+        self._believe(facts, values)
+
+    def _believe(self, facts: Facts, values: Mapping[str, Value]) -> None:
+        """What arguments mean for the samples to come."""
         interval = values.get("decode_log_interval")
         if isinstance(interval, int) and interval > 0:
             facts.interval = float(interval)
-        facts.clues.add_arguments(read.form, values)
+        facts.own_tokens, facts.counted_twice = 1.0, False
         if values.get("enable_beta_spec") is True and values.get("speculative_algorithm"):
-            facts.own_tokens = 2.0
-            facts.counted_twice = True
+            facts.own_tokens, facts.counted_twice = 2.0, True
             self.note(
                 "0.5.3 with --enable-beta-spec prints accept len and accept rate 1 token too high; "
                 "accepted tokens are corrected, printed figures are kept as printed"

@@ -92,7 +92,7 @@ class Unwrapper:
 
     def _lines(self, block: Block) -> Iterator[tuple[int, int, bytes]]:
         """The lines of a block; wrapped ones that stand behind a progress bar for themselves."""
-        if b"\r" not in block.data:
+        if not block.holds(b"\r"):
             yield from block.lines()
             return
         for offset, number, line in block.lines():
