@@ -88,7 +88,7 @@ def match(fault: KnownFault, facts: Facts) -> Match | None:
     else:
         known = f"the release is {releases}" if releases != ReleaseRange() else "the release is not known"
         unknown.append(f"{known}; affected: {fault.releases}")
-    if not holds or len(unknown) > len(holds):
+    if unknown and (len(unknown) > len(holds) or not any(check.met for check in checks)):
         return None
     sure = not unknown and not fault.suspected
     return Match(fault, Standing.AFFECTS if sure else Standing.MAY_AFFECT, tuple(holds), tuple(unknown))
@@ -114,8 +114,9 @@ def _checks(fault: KnownFault, facts: Facts) -> Iterator[_Check]:
         value = facts.run.arguments[name].requested
         yield _Check(None if launch is None else _passes(value, test), f"{words.flag(name)} as asked")
     for name, test in when.environment.items():
-        value = launch.environment.get(name, UNSEEN) if launch is not None else None
-        yield _Check(None if launch is None else _passes(value, test), f"environment {name}")
+        # a variable that nobody stated says nothing either way
+        value = launch.environment.get(name, UNSEEN) if launch is not None else UNSEEN
+        yield _Check(launch is not None and _passes(value, test), f"environment {name}")
     for key, test in when.draft.items():
         config = facts.draft_config
         stated = _lookup(config.raw, key) if config is not None else UNSEEN
