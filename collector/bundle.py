@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from collector.models.training import training_file
 from collector.results import read_results, tool_of
 from collector.sources.file import LARGEST_TEXT, STDIN, blocks, cannot_open, head_of, line_at, text_of, without_packing
 from collector.sources.launches import read_launches
+from collector.sources.rotation import line_in, rotated_sets
 from collector.sources.snapshots import Kept, Snapshot, holds_metrics, read_snapshot, read_together
 
 SAMPLED_BYTES: Final = 1 << 20
@@ -137,6 +138,8 @@ class File:
     part: Part
     role: Role | None
     asked: bool
+    older: tuple[Path, ...] = ()
+    """For a log that was rotated the files before this one, oldest first."""
 
 
 @dataclass(slots=True)
@@ -161,6 +164,7 @@ class LogRead(Protocol):
         self,
         path: Path,
         *,
+        older: Sequence[Path] = (),
         engine: str | None = None,
         engine_version: Release | None = None,
         launch: LaunchCommand | None = None,
@@ -210,6 +214,7 @@ def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None, *, 
 def read_log(
     path: Path,
     *,
+    older: Sequence[Path] = (),
     engine: str | None = None,
     engine_version: Release | None = None,
     launch: LaunchCommand | None = None,
@@ -217,7 +222,8 @@ def read_log(
 ) -> tuple[list[RunRecord], Reading]:
     """Every run of one log, and what was made of it; ``-`` is the standard input.
 
-    The whole log's windows are held; to store while reading use :class:`LogReader`.
+    ``older`` are files that the log was rotated into, oldest first; positions and line numbers count
+    through them. The whole log's windows are held; to store while reading use :class:`LogReader`.
 
     Raises:
         UnreadableInput: it cannot be opened or is no log that is read here.
@@ -225,8 +231,9 @@ def read_log(
     name = source or ("standard input" if path == STDIN else str(path))
     reader = LogReader(ReadOptions(name, engine_version, launch), engine)
     problems: list[str] = []
-    for block in blocks(path, problems):
-        reader.feed(block)
+    for file in (*older, path):
+        for block in blocks(file, problems):
+            reader.feed(block)
     reader.finish()
     reading = reader.summary()
     reading.notes = (*reading.notes, *problems)
@@ -275,6 +282,7 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
                 files.append(File(path, str(path), _part_of_model(path), Role.SUBJECT, asked=True))
         else:
             _add_file(files, path, "standard input" if path == STDIN else str(path), errors, asked=True)
+    files = _with_rotated(files)
     if options.metrics is not None or options.metrics_before is not None:
         files = [file for file in files if (file.part, file.role) != (Part.METRICS, Role.SUBJECT)]
         given_metrics = [path for path in (options.metrics_before, options.metrics) if path is not None]
@@ -292,6 +300,18 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
             files = [file for file in files if (file.part, file.role) != (part, role)]
             files.append(File(given, str(given), part, role, asked=True))
     return files
+
+
+def _with_rotated(files: list[File]) -> list[File]:
+    """The files, with those that one log was rotated into put together."""
+    logs = {file.path: file for file in files if file.part is Part.LOG}
+    older = {found.newest: found.older for found in rotated_sets(list(logs)) if found.older}
+    parts = {path for paths in older.values() for path in paths}
+    return [
+        replace(file, older=older.get(file.path, ())) if file.part is Part.LOG else file
+        for file in files
+        if file.path not in parts
+    ]
 
 
 def _is_folder(path: Path) -> bool:
@@ -491,6 +511,7 @@ def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Rea
     role = file.role or Role.SUBJECT
     found, made = read(
         file.path,
+        older=file.older,
         engine=options.engine,
         engine_version=options.engine_version if role is Role.SUBJECT else None,
         launch=runs.launches.get(role),
@@ -506,9 +527,12 @@ def _read_log_part(file: File, options: BundleOptions, runs: _Runs, reading: Rea
             where=file.source,
             hint="leave --engine away to let the content tell, or give another file",
         )
+    if file.older:
+        names = ", ".join(path.name for path in (*file.older, file.path))
+        reading.notes = (*reading.notes, f"read as one log: {names}; line numbers count through all of them")
     if file.path.is_file():
         for run in found:
-            run.line_text = partial(line_at, file.path)
+            run.line_text = partial(line_in, (*file.older, file.path)) if file.older else partial(line_at, file.path)
     if file.role is None:
         runs.unnamed.append(found)
     else:
