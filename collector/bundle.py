@@ -211,6 +211,16 @@ def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None, *, 
     return bundle
 
 
+def bundles_of(paths: Sequence[Path], options: BundleOptions | None) -> list[list[Path]]:
+    """Each folder by itself, all other paths together; options alone are one bundle without paths."""
+    folders = [path for path in paths if path != STDIN and path.is_dir()]
+    loose = [path for path in paths if path not in folders]
+    groups = [[folder] for folder in folders]
+    if loose or (options is not None and not folders):
+        groups.insert(0, loose)
+    return groups
+
+
 def read_log(
     path: Path,
     *,

@@ -19,7 +19,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from collector.bundle import BundleOptions, read_bundle
+from collector.bundle import BundleOptions, bundles_of, read_bundle
 from collector.domain.arguments import LaunchCommand
 from collector.domain.errors import InputError
 from collector.domain.runs import Beside, Bundle, Reading, Role, RunRecord
@@ -95,7 +95,7 @@ def ingest(
     """
     report = IngestReport()
     errors: list[InputError] = []
-    for group in _bundles(paths, options):
+    for group in bundles_of(paths, options):
         owner = Owner(database, now, deployment, dict(labels or {}), sample)
         work = _Ingest(owner, report, progress or _silent)
         try:
@@ -290,16 +290,6 @@ def _size(files: Sequence[LogFile]) -> int | None:
     if any(is_packed(file.content) for file in files):
         return None
     return sum(file.content.stat().st_size for file in files)
-
-
-def _bundles(paths: Sequence[Path], options: BundleOptions | None) -> list[list[Path]]:
-    """Each folder by itself, all other paths together; options alone are one bundle without paths."""
-    folders = [path for path in paths if path != STDIN and path.is_dir()]
-    loose = [path for path in paths if path not in folders]
-    groups = [[folder] for folder in folders]
-    if loose or (options is not None and not folders):
-        groups.insert(0, loose)
-    return groups
 
 
 def _silent(_source: str, _done: int, _size: int | None) -> None:

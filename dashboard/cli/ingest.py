@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,13 +27,14 @@ from dashboard.cli.bundles import (
     bundle_options,
 )
 from dashboard.cli.console import errors, output
+from dashboard.cli.process import prepare_for_bulk
 from dashboard.cli.serve import ConfigOption
 
 if TYPE_CHECKING:
+    from collector.bundle import BundleOptions
+    from collector.domain.runs import Reading
     from collector.ingest import IngestReport, Progress
-    from collector.storage.engine import Database
     from dashboard.diagnoses import Diagnosed
-    from dashboard.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -60,16 +60,13 @@ def ingest(
     label: Annotated[
         list[str] | None, typer.Option(help="Label to put on the runs; may be repeated.", metavar="NAME=TEXT")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and judge, but store nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read and say what would be stored; store nothing.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Store the runs of log files and bundles and judge them; safe to repeat and to interrupt."""
-    from collector.ingest import ingest as store
-    from dashboard.alerts import Alerting
-    from dashboard.diagnoses import Diagnoses
-    from dashboard.judging import judge_runs
-    from dashboard.settings import load_settings
-
+    prepare_for_bulk()
     if not paths:
         raise InputError(
             "nothing was given to read", hint="draftscope ingest PATH, for instance server.log; - is standard input"
@@ -88,14 +85,37 @@ def ingest(
         engine_version=engine_version,
         temperature=temperature,
     )
+    if dry_run:
+        _dry_run(paths, options)
+        return
+    from collector.ingest import ingest as store
+    from dashboard.alerts import Alerting
+    from dashboard.database import open_configured
+    from dashboard.diagnoses import Diagnoses
+    from dashboard.judging import judge_runs
+    from dashboard.settings import load_settings
+
     labels = parsed_labels(label or [])
     settings = load_settings(config)
-    alerting = Alerting(() if dry_run else settings.channels, settings.public_url)
-    with _database(settings, dry_run=dry_run) as database:
+    alerting = Alerting(settings.channels, settings.public_url)
+    with open_configured(settings.service.database_url) as database:
         with _progress() as progress:
             report = store(database, paths, options, deployment=deployment, labels=labels, progress=progress)
         judged = judge_runs(Diagnoses(database, settings.thresholds), report.run_ids, alerting)
-        _print(report, judged, "" if dry_run else settings.public_url)
+        _print(report, judged, settings.public_url)
+
+
+def _dry_run(paths: list[Path], options: BundleOptions) -> None:
+    """Say what would be stored."""
+    from analysis import words
+    from collector.dry_run import dry_run
+
+    with _progress() as progress:
+        counted = dry_run(paths, options, progress=progress)
+    for log in counted.logs:
+        found = f"{words.plural(log.runs, 'run')}, {words.plural(log.windows + log.prefills, 'row')}"
+        output().print(f"{_read_line(log.reading)}; {found}", markup=False)
+    _print_problems(counted.problems)
 
 
 def parsed_labels(texts: list[str]) -> dict[str, str]:
@@ -111,23 +131,6 @@ def parsed_labels(texts: list[str]) -> dict[str, str]:
             raise InputError(f"--label {text!r} is not NAME=TEXT", hint="for instance --label team=search")
         labels[name.strip()] = value.strip()
     return labels
-
-
-@contextmanager
-def _database(settings: Settings, *, dry_run: bool) -> Iterator[Database]:
-    """The configured database; for a dry run one that is gone afterwards."""
-    from collector.storage.engine import open_database
-    from dashboard.database import embedded_in, open_configured
-
-    if not dry_run:
-        with open_configured(settings.service.database_url) as database:
-            yield database
-        return
-    with (
-        tempfile.TemporaryDirectory(prefix="draftscope-") as folder,
-        open_database(embedded_in(Path(folder))) as database,
-    ):
-        yield database
 
 
 @contextmanager
@@ -163,14 +166,10 @@ def _print(report: IngestReport, judged: dict[int, Diagnosed], address: str) -> 
 
     console = output()
     for file in report.files:
-        reading = file.reading
         rows = words.plural(file.windows + file.prefills, "new row")
         news = "known already, nothing new" if file.unchanged else f"{rows}, {words.plural(len(file.run_ids), 'run')}"
-        lines = f"read {words.plural(reading.lines, 'line')}, understood {words.count(reading.understood)}"
-        console.print(f"{reading.source}: {lines}; {news}", markup=False)
-    for problem in report.problems:
-        errors().print("[bold]note:[/bold] ", end="")
-        errors().print(problem, markup=False)
+        console.print(f"{_read_line(file.reading)}; {news}", markup=False)
+    _print_problems(report.problems)
     for run_id in report.run_ids:
         console.print()
         found = judged.get(run_id)
@@ -182,3 +181,16 @@ def _print(report: IngestReport, judged: dict[int, Diagnosed], address: str) -> 
             console.print(verdict_table(found.diagnosis))
         if address:
             console.print(f"{address}/runs/{run_id}", markup=False, style="dim", soft_wrap=True)
+
+
+def _read_line(reading: Reading) -> str:
+    from analysis import words
+
+    lines = f"read {words.plural(reading.lines, 'line')}, understood {words.count(reading.understood)}"
+    return f"{reading.source}: {lines}"
+
+
+def _print_problems(problems: list[str]) -> None:
+    for problem in problems:
+        errors().print("[bold]note:[/bold] ", end="")
+        errors().print(problem, markup=False)

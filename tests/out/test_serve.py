@@ -263,11 +263,11 @@ def test_ingest_says_what_it_read_and_repeating_adds_nothing(place: Place) -> No
     assert max(map(len, first.stdout.splitlines())) <= 80
 
 
-def test_a_dry_run_judges_and_stores_nothing(place: Place) -> None:
+def test_a_dry_run_says_what_would_be_stored_and_stores_nothing(place: Place) -> None:
     bundle(place)
     done = place.run("ingest", "--dry-run", "bundle", "--validation-accuracy", "0.747")
     assert done.returncode == 0, done.stderr
-    assert "Two faults" in done.stdout
+    assert "input.log: read 23 lines, understood 23; 1 run, " in done.stdout
     assert "/runs/" not in done.stdout
     assert not (place.folder / "xdg_data_home").exists()
 
