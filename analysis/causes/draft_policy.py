@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
+from analysis.causes.base import CLEAR, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
 from analysis.causes.commands import at_depth, compare, relaunch
 from analysis.causes.facts import Facts, Symptom
 
@@ -44,7 +44,7 @@ class DraftLengthPolicy(Cause):
             yield favours(CLEAR, f"a probability floor of {floor:g} keeps all but sure drafts away")
         best = facts.case.best_depth
         if best is not None and best.depth == 0 and (facts.run.depth or 0) < VERY_DEEP:
-            yield opposes(HINT, "at this step cost no depth pays", "PAY002")
+            yield opposes(STRONG, "at this step cost no depth pays", "PAY002")
 
     @staticmethod
     def _floor(facts: Facts) -> float | None:

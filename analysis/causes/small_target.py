@@ -14,7 +14,7 @@ FAST_STEP = 0.006
 SLOW_STEP = 0.010
 """Times of a plain step below which overheads outweigh, and above which there is time for drafts. Seconds."""
 NARROW = 2048
-"""Width of a target that is small. Tokens' hidden size."""
+"""Hidden size up to which a target is small."""
 SMALL = 2.0
 """Parameters up to which a target is small. Billions."""
 _BILLIONS = re.compile(r"(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z])")
@@ -42,17 +42,14 @@ class SmallTarget(Cause):
             yield opposes(STRONG, f"a plain step takes {1000 * step:.0f} ms, time enough for a draft")
         hidden = facts.target_config.number("hidden_size") if facts.target_config is not None else None
         sizes = [float(size) for size in _BILLIONS.findall(facts.target_name.split("/")[-1])]
-        if hidden is not None and not facts.experts:
-            narrow = hidden <= NARROW
-            yield (
-                favours(STRONG, f"the target is small (width {hidden:.0f})")
-                if narrow
-                else opposes(CLEAR, "the target is not small")
-            )
+        if hidden is not None and not facts.experts and hidden <= NARROW:
+            yield favours(STRONG, f"the target is small (width {hidden:.0f})")
+        elif hidden is not None and not facts.experts:
+            yield opposes(CLEAR, f"the target is not small (width {hidden:.0f})")
+        elif sizes and max(sizes) <= SMALL:
+            yield favours(STRONG, f"the target's name says {max(sizes):g} billion parameters")
         elif sizes:
-            small = max(sizes) <= SMALL
-            text = f"the target's name says {max(sizes):g} billion parameters"
-            yield favours(STRONG, text) if small else opposes(CLEAR, text)
+            yield opposes(CLEAR, f"the target's name says {max(sizes):g} billion parameters")
         if not facts.low_acceptance and facts.value("acceptance_length") is not None:
             yield favours(HINT, "drafts are accepted, and it is slower all the same")
 
