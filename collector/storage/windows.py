@@ -99,6 +99,12 @@ def load_windows(
     return found
 
 
+def count_windows(connection: Connection, run_ids: Collection[int]) -> int:
+    """How many decode windows some runs have."""
+    query = select(func.count()).select_from(DECODE_SAMPLES).where(DECODE_SAMPLES.c.run_id.in_(run_ids))
+    return int(connection.execute(query).scalar_one())
+
+
 def has_windows(connection: Connection, run_id: int) -> bool:
     """Whether a run decoded as far as known."""
     return bool(connection.execute(select(exists().where(DECODE_SAMPLES.c.run_id == run_id))).scalar_one())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from collector.domain.runs import Reading
     from collector.ingest import IngestReport, Progress
     from dashboard.diagnoses import Diagnosed
+
+MOST_JUDGED_WINDOWS: Final = 50_000
+"""Decode windows up to which runs are judged right after they are stored; judging takes memory for each."""
 
 
 def register(app: typer.Typer) -> None:
@@ -89,6 +92,7 @@ def ingest(
         _dry_run(paths, options)
         return
     from collector.ingest import ingest as store
+    from collector.storage.windows import count_windows
     from dashboard.alerts import Alerting
     from dashboard.database import open_configured
     from dashboard.diagnoses import Diagnoses
@@ -101,7 +105,11 @@ def ingest(
     with open_configured(settings.service.database_url) as database:
         with _progress() as progress:
             report = store(database, paths, options, deployment=deployment, labels=labels, progress=progress)
-        judged = judge_runs(Diagnoses(database, settings.thresholds), report.run_ids, alerting)
+        with database.reading() as connection:
+            windows = count_windows(connection, report.run_ids)
+        judged: dict[int, Diagnosed] | None = None
+        if windows <= MOST_JUDGED_WINDOWS:
+            judged = judge_runs(Diagnoses(database, settings.thresholds), report.run_ids, alerting)
         _print(report, judged, settings.public_url)
 
 
@@ -157,7 +165,7 @@ def _progress() -> Iterator[Progress]:
         yield show
 
 
-def _print(report: IngestReport, judged: dict[int, Diagnosed], address: str) -> None:
+def _print(report: IngestReport, judged: dict[int, Diagnosed] | None, address: str) -> None:
     """What was read, then each run in a sentence, and with its verdicts those the files are about."""
     from rich.text import Text
 
@@ -170,6 +178,11 @@ def _print(report: IngestReport, judged: dict[int, Diagnosed], address: str) -> 
         news = "known already, nothing new" if file.unchanged else f"{rows}, {words.plural(len(file.run_ids), 'run')}"
         console.print(f"{_read_line(file.reading)}; {news}", markup=False)
     _print_problems(report.problems)
+    if judged is None:
+        runs = ", ".join(map(str, report.run_ids))
+        advice = "the service judges them, or draftscope runs show RUN one of them"
+        console.print(f"\nruns {runs} are stored; so many windows are not judged here: {advice}", markup=False)
+        return
     for run_id in report.run_ids:
         console.print()
         found = judged.get(run_id)
