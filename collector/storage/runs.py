@@ -13,7 +13,7 @@ from collector.domain.deployments import Serving
 from collector.domain.errors import UnknownName
 from collector.domain.evidence import Evidence
 from collector.domain.findings import Question, State, Verdict
-from collector.domain.results import BenchmarkRow
+from collector.domain.results import BenchmarkRow, Latency
 from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import Release, ReleaseRange
 from collector.domain.windows import Window
@@ -167,6 +167,7 @@ def _find_or_add(connection: Connection, record: RunRecord, identity: str, *, sa
         "source": record.source,
         "labels": {},
         "results": [],
+        "latencies": {},
         "sample": sample,
         **asdict(serving),
     }
@@ -187,6 +188,7 @@ def _update_run(connection: Connection, run_id: int, record: RunRecord, *, deplo
         "engine_version": None if record.engine_version is None else str(record.engine_version),
         "launch": None if record.launch is None else to_document(record.launch),
         "results": to_document(record.results) or None,
+        "latencies": to_document(record.latencies) or None,
     }
     if record.release_range != ReleaseRange():
         ends = record.release_range.first, record.release_range.last
@@ -341,6 +343,7 @@ def load_facts(connection: Connection, run_id: int) -> RunRecord:
         launch=None if row.launch is None else from_document(LaunchCommand, row.launch),
         events=_load_events(connection, run_id),
         results=[from_document(BenchmarkRow, document) for document in row.results],
+        latencies={key: from_document(Latency, document) for key, document in row.latencies.items()},
         draft_config=load_draft_config(connection, row.draft_id),
         target_config=load_config(connection, row.target_config_id),
         validation=load_validation(connection, row.validation_id),

@@ -112,6 +112,7 @@ RUNS: Final = Table(
     Column("sample", Boolean, nullable=False, comment="shipped with the product"),
     Column("launch", Json, comment="launch command, redacted"),
     Column("results", Json, nullable=False, comment="rows of benchmark tables"),
+    Column("latencies", Json, nullable=False, comment="of the engine's own histograms, by quantity"),
     _reference("draft_id", "drafts", on_delete="SET NULL"),
     _reference("target_config_id", "model_configs", on_delete="SET NULL"),
     _reference("validation_id", "draft_validations", on_delete="SET NULL"),

@@ -153,6 +153,7 @@ def upgrade() -> None:
         sa.Column("sample", sa.Boolean(), nullable=False, comment="shipped with the product"),
         sa.Column("launch", JSON, nullable=True, comment="launch command, redacted"),
         sa.Column("results", JSON, nullable=False, comment="rows of benchmark tables"),
+        sa.Column("latencies", JSON, nullable=False, comment="of the engine's own histograms, by quantity"),
         sa.Column("draft_id", KEY, nullable=True),
         sa.Column("target_config_id", KEY, nullable=True),
         sa.Column("validation_id", KEY, nullable=True),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from collector.domain.arguments import UNSEEN, Argument, Arguments, LaunchCommand
 from collector.domain.drafts import ModelConfig, Validation
 from collector.domain.evidence import Evidence
-from collector.domain.results import BenchmarkRow
+from collector.domain.results import BenchmarkRow, Latency
 from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import Release, ReleaseRange
 from collector.domain.windows import Origin, PrefillWindow, Window
@@ -119,6 +119,7 @@ RECORD = {
     "windows": windows(),
     "prefills": in_order(PREFILL, 4),
     "results": st.lists(of(BenchmarkRow), max_size=2),
+    "latencies": st.dictionaries(WORD, of(Latency), max_size=2),
     "draft_config": st.none() | of(ModelConfig),
     "target_config": st.none() | of(ModelConfig),
     "validation": st.none() | of(Validation),
