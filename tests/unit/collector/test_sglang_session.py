@@ -2,7 +2,7 @@
 
 import pytest
 
-from collector.formats.base import ReadOptions
+from collector.formats.base import EVENTS_OF_A_KIND, ReadOptions
 from collector.formats.reader import LogReader
 from collector.formats.sglang.prefix import read_head
 from collector.launch import parse_launch
@@ -272,8 +272,8 @@ def test_events_of_a_kind_are_capped_and_the_rest_counted():
         "[2026-01-01 00:00:01] KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_tokens_gained: 9, "
         "#new_token_ratio: 0.60 -> 0.90\n"
     )
-    (run,), reading = read(line * 1_200)
-    assert len(run.events_of("retracted")) == 1_000
+    (run,), reading = read(line * (EVENTS_OF_A_KIND + 200))
+    assert len(run.events_of("retracted")) == EVENTS_OF_A_KIND
     assert reading.notes == ("200 further events of kind retracted were read and not kept",)
 
 
