@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,16 +23,19 @@ from collector.bundle import BundleOptions, bundles_of, read_bundle
 from collector.domain.arguments import LaunchCommand
 from collector.domain.errors import InputError
 from collector.domain.runs import Beside, Bundle, Reading, Role, RunRecord
-from collector.domain.series import SeriesSample
 from collector.domain.versions import Release
 from collector.formats.base import ReadOptions
 from collector.log_writer import LogFile, LogWriter, Owner, StoredRun, mark_of, stored_log
+from collector.metrics import latency_names
+from collector.metrics.exposition import Sample
+from collector.metrics.histograms import PARTS, latencies
 from collector.sources.file import STDIN, blocks, is_packed, line_at
 from collector.sources.identity import begins_like
 from collector.storage.engine import Database
 from collector.storage.relations import load_bundle
-from collector.storage.runs import link_runs, run_of_source, save_run
-from collector.storage.sources import forget_from, ordinal_in_source, source_at, sources_of_run
+from collector.storage.runs import link_runs, save_run
+from collector.storage.scrapes import last_series
+from collector.storage.sources import forget_from, source_at, sources_of_run
 from collector.storage.windows import append_series
 
 BATCH_BYTES: Final = 8 << 20
@@ -108,36 +111,6 @@ def ingest(
     return report
 
 
-def save_scrape(
-    database: Database,
-    record: RunRecord,
-    series: Iterable[SeriesSample] = (),
-    *,
-    address: str,
-    run_id: int | None = None,
-    deployment: str | None = None,
-    at: float,
-) -> int:
-    """Store what one scrape of an engine gave; returns the run's id.
-
-    ``record`` says which run it is (engine, host, port, start) and holds the windows and arguments
-    that were read, ``address`` names the endpoint. Where the host names no machine, a run is the
-    same as long as its start is. ``run_id`` is the run where the caller knows it.
-    """
-    with database.transaction() as connection:
-        source_id = source_at(connection, address, at=at)
-        ordinal = (
-            run_of_source(connection, source_id, record.started_at)
-            if run_id is None
-            else ordinal_in_source(connection, source_id, run_id)
-        )
-        run_id = save_run(
-            connection, record, source_id=source_id, ordinal=ordinal, run_id=run_id, deployment=deployment, at=at
-        )
-        append_series(connection, run_id, series)
-    return run_id
-
-
 def load_for_judgement(connection: Connection, run_id: int) -> Bundle:
     """A stored run with those it is compared with; lines of logs that are still there can be quoted.
 
@@ -145,11 +118,16 @@ def load_for_judgement(connection: Connection, run_id: int) -> Bundle:
         UnknownName: no run has this id.
     """
     bundle = load_bundle(connection, run_id)
-    files = [source for source in sources_of_run(connection, run_id) if Path(source.path).is_file()]
+    sources = [source for source in sources_of_run(connection, run_id) if source.checkpoint.byte_offset]
+    files = [source for source in sources if Path(source.path).is_file()]
     if len(files) == 1 and begins_like(Path(files[0].path), mark_of(files[0].checkpoint)):
         stored = bundle.subject.line_text
         path = Path(files[0].path)
         bundle.subject.line_text = lambda position: line_at(path, position) or (stored(position) if stored else None)
+    names = latency_names(bundle.subject.engine)
+    if names:
+        samples = last_series(connection, run_id, [f"{name}_{part}" for name in names.values() for part in PARTS])
+        bundle.subject.latencies = latencies(names, (Sample(item.name, item.labels, item.value) for item in samples))
     return bundle
 
 

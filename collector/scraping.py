@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from collector.domain.arguments import Arguments
+from collector.domain.errors import StorageError
 from collector.domain.evidence import Evidence
 from collector.domain.runs import Event, RunRecord
 from collector.domain.series import SeriesSample
 from collector.domain.windows import Window
-from collector.ingest import save_scrape
 from collector.metrics.base import (
     EngineInfo,
     EngineMetrics,
@@ -32,9 +32,10 @@ from collector.metrics.exposition import Sample
 from collector.sources.scrape import Scrape, Scraper
 from collector.storage.engine import Database
 from collector.storage.runs import load_arguments
-from collector.storage.scrapes import last_scrape, run_that_states
+from collector.storage.scrapes import Overtaken, last_scrape, run_that_states, save_scrape, scraped_at
 
 _UNKNOWN: Final = ""
+_MOST_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Watch:
         self._deployment = deployment
         self._labels = dict(labels or {})
         self._process: _Process | None = None
+        self._after: float | None = None
         self._taken: list[Window] = []
 
     def take(self) -> Stored:
@@ -93,7 +95,31 @@ class Watch:
             StorageError: the database refused; the next call stores the whole interval.
         """
         scrape = self.scraper.scrape()
-        before = self._process or self._last_stored(scrape)
+        if scrape.taken is not None:
+            self._taken += scrape.taken  # gone from the engine, so they wait here until they are stored
+        for _ in range(_MOST_TRIES):
+            try:
+                return self._store(scrape)
+            except Overtaken:  # another program watches it too: go on where that one ended
+                self._process = known = self._last_stored(scrape)
+                if known is not None and known.run_id is not None and scrape.state.at <= known.state.at:
+                    return Stored(known.run_id, scrape, Interval(known.state), since_start=False, restarted=False)
+        raise StorageError(
+            "another program stores scrapes of this engine as well",
+            why="it was faster time and again",
+            where=self._address,
+            hint="let one program watch it",
+        )
+
+    def _store(self, scrape: Scrape) -> Stored:
+        """Store what lies between the last scrape and this one.
+
+        Raises:
+            Overtaken: the last scrape is not the one that is known here.
+        """
+        if self._process is None:
+            self._process = self._last_stored(scrape)
+        before = self._process
         fallen = tuple(falls(before.state, scrape.state)) if before is not None else ()
         restarted = before is not None and another_process(
             before.state, scrape.state, lives=(before.life, scrape.info.life), fallen=bool(fallen)
@@ -107,14 +133,16 @@ class Watch:
             if not fallen:
                 interval = scrape.engine.interval(before.state, scrape.state, scrape.info)
         if scrape.taken is not None:
-            self._taken += scrape.taken  # gone from the engine, so they wait here until they are stored
             interval = replace(interval, windows=list(self._taken))
         record = self._record(process, scrape, interval, fallen)
         series = list(_changed(scrape.state, process.stored))
-        run_id = save_scrape(
-            self.database, record, series, address=self._address, run_id=process.run_id, deployment=self._deployment,
-            at=scrape.state.at,
-        )  # fmt: skip
+        with self.database.transaction() as connection:
+            run_id = save_scrape(
+                connection, record, series, address=self._address, after=self._after, run_id=process.run_id,
+                deployment=self._deployment, at=scrape.state.at,
+            )  # fmt: skip
+            after = scraped_at(connection, self._address)
+        self._after = after
         self._taken.clear()
         stored = process.stored | {_key_of(sample): sample.value for sample in series}
         self._process = replace(process, run_id=run_id, state=interval.state, stored=stored, info=scrape.info)
@@ -146,6 +174,7 @@ class Watch:
         """Where the last scrape of this address, perhaps by another program, ended."""
         engine = scrape.engine
         with self.database.reading() as connection:
+            self._after = scraped_at(connection, self._address)
             last = last_scrape(connection, self._address)
             arguments = Arguments() if last is None else load_arguments(connection, last.run_id)
         if last is None:

@@ -1,18 +1,24 @@
-"""What earlier scrapes of an endpoint left: where to go on."""
+"""What earlier scrapes of an endpoint left: where to go on, and storing the next one after just that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, and_, func, select, update
 
 from collector.domain.arguments import Value
+from collector.domain.runs import RunRecord
 from collector.domain.series import SeriesSample
 from collector.domain.windows import Origin
-from collector.storage.sources import find_sources, runs_of_source
+from collector.storage.runs import run_of_source, save_run
+from collector.storage.sources import find_sources, ordinal_in_source, runs_of_source, source_at
 from collector.storage.tables import ARGUMENTS, DECODE_SAMPLES, RUN_SOURCES, RUNS, SERIES, SERIES_SAMPLES, SOURCES
-from collector.storage.windows import counted_steps
+from collector.storage.windows import append_series, counted_steps
+
+
+class Overtaken(Exception):  # noqa: N818 - named for what is wrong
+    """Another program stored a scrape of the same endpoint meanwhile."""
 
 
 class LastScrape(NamedTuple):
@@ -41,7 +47,51 @@ def last_scrape(connection: Connection, address: str) -> LastScrape | None:
     if at is None:
         return None
     counted = counted_steps(connection, run_id, sources[0].id, Origin.COUNTERS)
-    return LastScrape(run_id, at, _last_series(connection, run_id), counted)
+    return LastScrape(run_id, at, last_series(connection, run_id), counted)
+
+
+def scraped_at(connection: Connection, address: str) -> float | None:
+    """When the last scrape of an endpoint was stored, by whatever program; ``None`` where none was."""
+    columns = SOURCES.c
+    query = select(columns.read_at).where(columns.path == address).order_by(columns.id.desc()).limit(1)
+    return connection.execute(query).scalar_one_or_none()
+
+
+def save_scrape(
+    connection: Connection,
+    record: RunRecord,
+    series: Iterable[SeriesSample] = (),
+    *,
+    address: str,
+    after: float | None,
+    run_id: int | None = None,
+    deployment: str | None = None,
+    at: float,
+) -> int:
+    """Store what one scrape of an engine gave; returns the run's id.
+
+    ``record`` says which run it is (engine, host, port, start) and holds the windows and arguments
+    that were read, ``address`` names the endpoint. Where the host names no machine, a run is the
+    same as long as its start is. ``run_id`` is the run where the caller knows it. ``after`` is what
+    :func:`scraped_at` told when the windows were made: they begin where that scrape ended.
+
+    Raises:
+        Overtaken: a later scrape was stored since; nothing is stored of this one.
+    """
+    if scraped_at(connection, address) != after:
+        raise Overtaken
+    source_id = source_at(connection, address, at=at)
+    connection.execute(update(SOURCES).where(SOURCES.c.id == source_id).values(read_at=at))
+    ordinal = (
+        run_of_source(connection, source_id, record.started_at)
+        if run_id is None
+        else ordinal_in_source(connection, source_id, run_id)
+    )
+    run_id = save_run(
+        connection, record, source_id=source_id, ordinal=ordinal, run_id=run_id, deployment=deployment, at=at
+    )
+    append_series(connection, run_id, series)
+    return run_id
 
 
 def run_that_states(
@@ -59,12 +109,13 @@ def run_that_states(
     return next((row.id for row in connection.execute(query) if row.effective == value), None)
 
 
-def _last_series(connection: Connection, run_id: int) -> tuple[SeriesSample, ...]:
+def last_series(connection: Connection, run_id: int, names: Sequence[str] | None = None) -> tuple[SeriesSample, ...]:
+    """The last value of every series of a run, or of those of some names."""
     samples = SERIES_SAMPLES.c
     last = (
         select(samples.series_id, func.max(samples.at).label("at"))
         .join(SERIES, SERIES.c.id == samples.series_id)
-        .where(SERIES.c.run_id == run_id)
+        .where(SERIES.c.run_id == run_id, *([] if names is None else [SERIES.c.name.in_(names)]))
         .group_by(samples.series_id)
         .subquery()
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -224,6 +225,16 @@ def test_latency_histograms_are_kept_as_exposed(scraped: Callable[[str], Scraped
             assert sum(last.values()) == pytest.approx(found.served.last(full))
 
 
+def test_latencies_of_a_stored_run_are_those_of_its_histograms(scraped: Callable[[str], Scraped]) -> None:
+    found = scraped("vllm/eagle3")
+    with found.database.reading() as connection:
+        quantities = diagnose(load_for_judgement(connection, found.stored[0].run_id)).subject.quantities
+    observed, total = (found.served.last(f"vllm:time_to_first_token_seconds_{part}") for part in ("count", "sum"))
+    assert quantities["time_to_first_token_seconds"].value == pytest.approx(total / observed)
+    assert "p99" in quantities["request_latency_seconds"].note
+    assert "inter_token_latency_seconds" not in quantities
+
+
 # ---- what an engine says of itself
 
 
@@ -420,3 +431,35 @@ def test_only_paths_that_read_are_asked(scraped: Callable[[str], Scraped], name:
     own = {"/version", "/server_info?config_format=json"} if served.engine == "vllm" else {"/props", "/slots"}
     assert set(served.requests) == {"/metrics", "/v1/models"} | own
     assert all(served.requests.count(path) == 1 for path in own)
+
+
+# ---- several programs
+
+
+@pytest.mark.parametrize("name", ["vllm/eagle3", "llamacpp/draft-near"])
+def test_two_programs_that_watch_one_engine_count_nothing_twice(database: Database, name: str) -> None:
+    chance = random.Random(7)
+    with recorded(name) as served, watching(database, served) as first, watching(database, served) as second:
+        for _ in served.snapshots:
+            run_id = chance.choice((first, second)).take().run_id
+    record = run_of(database, run_id)
+    for field, metric in COUNTS[served.engine].items():
+        assert total(record, field) == served.last(metric), field
+
+
+def test_programs_that_scrape_at_the_same_moment_count_nothing_twice(database: Database) -> None:
+    """Both ask, then both store: the slower one finds that it was overtaken and goes on from there."""
+    with recorded("vllm/eagle3") as served, watching(database, served) as first, watching(database, served) as second:
+        first.take()
+        second.take()
+        early = first.scraper.scrape()
+        run_id = second.take().run_id
+        first.scraper.scrape = lambda: early  # what it was told before the other one stored
+        assert first.take().interval.windows == []
+        run_id = second.take().run_id
+    record = run_of(database, run_id)
+    assert not record.events_of("counter-reset")
+    windows = [window for window in record.windows if window.seconds]
+    assert sum(window.verify_steps for window in windows) == served.at(
+        served.index, "vllm:spec_decode_num_drafts_total"
+    )

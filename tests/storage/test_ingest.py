@@ -21,11 +21,12 @@ from collector.domain.findings import Confidence, Finding, Severity
 from collector.domain.runs import Role, RunRecord
 from collector.domain.series import SeriesSample
 from collector.domain.windows import Origin, Window
-from collector.ingest import IngestReport, ingest, load_for_judgement, save_scrape
+from collector.ingest import IngestReport, ingest, load_for_judgement
 from collector.storage.engine import Database, open_database
 from collector.storage.findings import Judgement, save_judgement
 from collector.storage.relations import load_bundle, previous_of
 from collector.storage.runs import list_runs, load_run, load_stored
+from collector.storage.scrapes import Overtaken, save_scrape, scraped_at
 from collector.storage.sources import load_readings
 from collector.storage.windows import load_series
 from tests.storage.test_storage_records import canonical, counts
@@ -495,7 +496,9 @@ def test_scrapes_of_one_process_are_one_run_and_a_restart_is_another(database: D
         record = RunRecord(
             "sglang", address, started_at=start, ended_at=at, host="127.0.0.1", port=30000, windows=[window]
         )
-        return save_scrape(database, record, [SeriesSample("queue", {}, at, 1.0)], address=address, at=at)
+        with database.transaction() as connection:
+            after, series = scraped_at(connection, address), [SeriesSample("queue", {}, at, 1.0)]
+            return save_scrape(connection, record, series, address=address, after=after, at=at)
 
     first = scrape(100.25, 200.0)
     assert scrape(100.25, 215.0) == first
@@ -509,6 +512,17 @@ def test_scrapes_of_one_process_are_one_run_and_a_restart_is_another(database: D
         assert (record.started_at, record.ended_at) == (100.25, 215.0)
         assert [sample.at for sample in load_series(connection, first, "queue")] == [200.0, 215.0]
         assert len(load_run(connection, second).windows) == 2
+
+
+def test_a_scrape_that_was_overtaken_is_not_stored(database: Database) -> None:
+    record = RunRecord("sglang", "http://gpu7:30000/metrics", started_at=100.0, host="gpu7", port=30000)
+    with database.transaction() as connection:
+        save_scrape(connection, record, address="http://gpu7:30000", after=None, at=200.0)
+    with database.transaction() as connection, pytest.raises(Overtaken):
+        save_scrape(connection, record, address="http://gpu7:30000", after=None, at=215.0)
+    with database.reading() as connection:
+        assert scraped_at(connection, "http://gpu7:30000") == 200.0
+        assert scraped_at(connection, "http://gpu8:30000") is None
 
 
 def test_roles_are_stored_as_runs_of_their_own_and_linked(database: Database, tmp_path: Path) -> None:
