@@ -26,15 +26,11 @@ from collector.domain.runs import Beside, Bundle, Reading, Role, RunRecord
 from collector.domain.versions import Release
 from collector.formats.base import ReadOptions
 from collector.log_writer import LogFile, LogWriter, Owner, StoredRun, mark_of, stored_log
-from collector.metrics import latency_names
-from collector.metrics.exposition import Sample
-from collector.metrics.histograms import PARTS, latencies
 from collector.sources.file import STDIN, blocks, is_packed, line_at
 from collector.sources.identity import begins_like
 from collector.storage.engine import Database
 from collector.storage.relations import load_bundle
 from collector.storage.runs import link_runs, save_run
-from collector.storage.scrapes import last_series
 from collector.storage.sources import forget_from, source_at, sources_of_run
 from collector.storage.windows import append_series
 
@@ -124,10 +120,6 @@ def load_for_judgement(connection: Connection, run_id: int) -> Bundle:
         stored = bundle.subject.line_text
         path = Path(files[0].path)
         bundle.subject.line_text = lambda position: line_at(path, position) or (stored(position) if stored else None)
-    names = latency_names(bundle.subject.engine)
-    if names:
-        samples = last_series(connection, run_id, [f"{name}_{part}" for name in names.values() for part in PARTS])
-        bundle.subject.latencies = latencies(names, (Sample(item.name, item.labels, item.value) for item in samples))
     return bundle
 
 

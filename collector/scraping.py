@@ -29,6 +29,7 @@ from collector.metrics.base import (
     series_key,
 )
 from collector.metrics.exposition import Sample
+from collector.metrics.histograms import latencies
 from collector.sources.scrape import Scrape, Scraper
 from collector.storage.engine import Database
 from collector.storage.runs import load_arguments
@@ -213,6 +214,7 @@ class Watch:
             events=events,
             windows=interval.windows,
             prefills=interval.prefills,
+            latencies=latencies(scrape.engine.latency_names, scrape.state.samples),
             labels=self._labels,
         )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
 from functools import cache
 
 from collector.metrics.base import EngineMetrics
@@ -22,11 +21,6 @@ def engines() -> tuple[EngineMetrics, ...]:
         if isinstance(candidate, EngineMetrics):
             found.append(candidate)
     return tuple(sorted(found, key=lambda metrics: metrics.engine))
-
-
-def latency_names(engine: str) -> Mapping[str, str]:
-    """The histograms of an engine by the quantity they are of; none for an engine whose metrics are not read."""
-    return next((metrics.latency_names for metrics in engines() if metrics.engine == engine), {})
 
 
 def engine_of(body: bytes) -> EngineMetrics | None:

@@ -9,8 +9,6 @@ from typing import Final
 from collector.domain.results import Latency
 from collector.metrics.exposition import Sample
 
-PARTS: Final = ("bucket", "sum", "count")
-"""How the names of a histogram's series end."""
 _PERCENTILES: Final = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 
 

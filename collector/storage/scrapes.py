@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, func, select, update
@@ -47,7 +47,7 @@ def last_scrape(connection: Connection, address: str) -> LastScrape | None:
     if at is None:
         return None
     counted = counted_steps(connection, run_id, sources[0].id, Origin.COUNTERS)
-    return LastScrape(run_id, at, last_series(connection, run_id), counted)
+    return LastScrape(run_id, at, _last_series(connection, run_id), counted)
 
 
 def scraped_at(connection: Connection, address: str) -> float | None:
@@ -109,13 +109,12 @@ def run_that_states(
     return next((row.id for row in connection.execute(query) if row.effective == value), None)
 
 
-def last_series(connection: Connection, run_id: int, names: Sequence[str] | None = None) -> tuple[SeriesSample, ...]:
-    """The last value of every series of a run, or of those of some names."""
+def _last_series(connection: Connection, run_id: int) -> tuple[SeriesSample, ...]:
     samples = SERIES_SAMPLES.c
     last = (
         select(samples.series_id, func.max(samples.at).label("at"))
         .join(SERIES, SERIES.c.id == samples.series_id)
-        .where(SERIES.c.run_id == run_id, *([] if names is None else [SERIES.c.name.in_(names)]))
+        .where(SERIES.c.run_id == run_id)
         .group_by(samples.series_id)
         .subquery()
     )
