@@ -91,6 +91,7 @@ class _Watched:
     address: str
     state: LiveState = field(init=False)
     pending: Future[LiveState] | None = None
+    looks: int = 0
 
     def __post_init__(self) -> None:
         from dashboard.report.live import LiveState
@@ -126,15 +127,17 @@ def keep_watching(
     from collector.sources.pace import Pace
 
     pace = Pace(pause)
-    rounds = 0
     try:
         with _shown(console) as show:
-            while count is None or rounds < count:
+            ending = False
+            while not ending:
                 for item in watched:
-                    item.pending = item.pending or pool.submit(item.look, bundle)
-                rounds += 1
+                    if item.pending is None and item.looks != count:
+                        item.pending = pool.submit(item.look, bundle)
+                        item.looks += 1
+                ending = all(item.looks == count for item in watched)
                 ends = time.monotonic() + pace.next_in(failed=False)
-                while (rounds == count and _are_pending(watched)) or (rounds != count and time.monotonic() < ends):
+                while _are_pending(watched) if ending else time.monotonic() < ends:
                     _show_done(watched, show)
                     time.sleep(LOOK_SECONDS)
                 _show_done(watched, show)
