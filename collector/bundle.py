@@ -313,12 +313,17 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
 
 
 def _with_rotated(files: list[File]) -> list[File]:
-    """The files, with those that one log was rotated into put together."""
-    logs = {file.path: file for file in files if file.part is Part.LOG}
-    older = {found.newest: found.older for found in rotated_sets(list(logs)) if found.older}
-    parts = {path for paths in older.values() for path in paths}
+    """The files, with those that one log was rotated into put together; a piece of a log need not look like one."""
+    logs = {file.path for file in files if file.part is Part.LOG}
+    sets = [
+        found
+        for found in rotated_sets([file.path for file in files])
+        if found.older and logs & {*found.older, found.newest}
+    ]
+    older = {found.newest: found.older for found in sets}
+    parts = {path for found in sets for path in found.older}
     return [
-        replace(file, older=older.get(file.path, ())) if file.part is Part.LOG else file
+        replace(file, part=Part.LOG, older=older[file.path]) if file.path in older else file
         for file in files
         if file.path not in parts
     ]

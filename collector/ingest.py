@@ -212,11 +212,12 @@ class _Ingest:
         place = self.places.get(id(record))
         if place is None:  # no log tells of this run: only its metrics, a command or a config does
             path = beside[0].path if beside else record.source
-            run_id, source_id, ordinal = 0, source_at(connection, path, at=self.owner.now()), 0
+            known, source_id, ordinal = None, source_at(connection, path, at=self.owner.now()), 0
         else:
-            run_id, source_id, ordinal = place
+            known, source_id, ordinal = place
         run_id = save_run(
-            connection, facts, source_id=source_id, ordinal=ordinal, deployment=self.owner.deployment, sample=self.owner.sample,
+            connection, facts, source_id=source_id, ordinal=ordinal, run_id=known, deployment=self.owner.deployment,
+            sample=self.owner.sample,
             at=self.owner.now(),
         )  # fmt: skip
         for other in beside:

@@ -86,7 +86,8 @@ class _Open:
     """A file that is being read.
 
     ``position`` and ``line`` say where in the log it begins, ``runs`` how many runs of each stream
-    had begun by then, ``before`` what was made of the log by then. ``forget`` is from where what is
+    had begun by then, ``before`` what was made of the log by then; ``first`` marks the log's first
+    file. ``forget`` is from where what is
     stored is to be decided anew, ``firm`` up to where what is stored holds whatever follows.
     """
 
@@ -95,6 +96,7 @@ class _Open:
     line: int
     runs: dict[int, int]
     before: Reading
+    first: bool
     ends: Ends = field(default_factory=Ends)
     source_id: int | None = None
     continued: dict[int, int] = field(default_factory=dict)
@@ -123,6 +125,7 @@ class LogWriter:
         self._stated = stated_digest(options, engine)
         self._files: list[_Open] = []
         self._reader = LogReader(options, engine)
+        self._resumed: set[int] = set()
         self.runs: dict[int, StoredRun] = {}
         self.windows = 0
         self.prefills = 0
@@ -139,23 +142,26 @@ class LogWriter:
         return self._reader.format is not None
 
     def begin(self, file: LogFile) -> None:
-        """The next bytes are those of this file; the one before is over.
-
-        Raises:
-            UnreadableInput: what came before is no log that is read here.
-        """
-        if self._files:
-            self._reader.settle()
-            self._files[-1].over = True
+        """The next bytes are those of this file; the one before is over."""
+        earlier = self._files
+        if earlier:
+            earlier[-1].over = True
+        if earlier and self._reader.settle_if_known():
             self.commit()
+            earlier = earlier[-1:]  # lines that go on in the next file begin in this one
         opened = _Open(
-            file, self._reader.bytes_read, self._reader.lines, self._reader.runs_begun(), self._reader.summary()
+            file,
+            self._reader.bytes_read,
+            self._reader.lines,
+            self._reader.runs_begun(),
+            self._reader.summary(),
+            first=not earlier,
         )
         with self._owner.database.reading() as connection:
             self._look_up(connection, opened)
-            if not self._files and opened.continued:
+            if opened.first and opened.continued:
                 self._carry(connection, opened)
-        self._files.append(opened)
+        self._files = [*earlier, opened]
 
     def feed(self, data: bytes) -> None:
         """Read further bytes.
@@ -167,13 +173,9 @@ class LogWriter:
         self._files[-1].ends.add(data)
         self.uncommitted += len(data)
 
-    def settle(self) -> None:
-        """Decide from what has come so far whose log it is, as nothing more may come for a while.
-
-        Raises:
-            UnreadableInput: it is no log that is read here.
-        """
-        self._reader.settle()
+    def settle(self) -> bool:
+        """Decide whose log it is, if what has come so far tells, as nothing more may come for a while."""
+        return self._reader.settle_if_known()
 
     def commit(self) -> None:
         """Store what was read."""
@@ -203,8 +205,8 @@ class LogWriter:
     def _look_up(self, connection: Connection, opened: _Open) -> None:
         """Go on with a source that is there; if something else was stated about it, all of it is read anew."""
         known = find_source(connection, opened.file)
-        if known is None:
-            return
+        if known is None or not opened.ends.may_begin_like(mark_of(known.checkpoint)):
+            return  # by now the name may be another file's
         opened.source_id = known.id
         opened.forget = known.checkpoint.firm_offset if known.checkpoint.options == self._stated else 0
         opened.continued = {
@@ -293,6 +295,8 @@ class LogWriter:
         number, run, owner = part.number, part.run, self._owner
         before = self.runs.get(number)
         run_id = before.id if before is not None else self._continued(opened, part)
+        if number in self._resumed:  # what is known from files that are gone began before it seems to
+            run = replace(run, started_at=None)
         ordinal = opened.ordinal(number)
         if before is not None and before.source_id == opened.source_id and _only_goes_on(before.facts, run):
             extend_run(
@@ -346,9 +350,10 @@ class LogWriter:
         """The id of a run that began in a file that is gone; a run that states its arguments began here."""
         stream, own = divmod(part.number, RUNS_OF_A_STREAM)
         run_id = opened.continued.get(stream)
-        if own or run_id is None or opened is not self._files[0] or len(part.run.arguments):
+        if own or run_id is None or not opened.first or len(part.run.arguments):
             return None
         opened.runs[stream] = 1
+        self._resumed.add(part.number)
         return run_id
 
     def _link(self, connection: Connection, number: int, run_id: int) -> None:

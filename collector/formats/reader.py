@@ -7,7 +7,7 @@ from dataclasses import replace
 from collector.domain.runs import Reading
 from collector.formats.base import LogFormat, ReadOptions, RunPart
 from collector.formats.blocks import BlockCutter
-from collector.formats.streams import HEAD_BYTES, Knowledge, Stream, together
+from collector.formats.streams import HEAD_BYTES, Knowledge, Stream, holds_log, together
 
 
 class LogReader:
@@ -62,6 +62,13 @@ class LogReader:
         """
         self._root.settle()
         self._raise_if_strange()
+
+    def settle_if_known(self) -> bool:
+        """Decide whose log it is if what has come so far tells; whether it is decided."""
+        if not self._root.settled and self._found.engine is None and not holds_log(self._root.head):
+            return False
+        self._root.settle()
+        return True
 
     def finish(self) -> None:
         """The log has ended.

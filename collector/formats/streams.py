@@ -36,7 +36,7 @@ RUNS_OF_A_STREAM: Final = 4_096
 class Knowledge:
     """What all logs of a source share: what was known before, and what was found.
 
-    ``formats`` are those in use, ``titles`` the wrappings; ``error`` says of the first log that was
+    ``engine`` is the format that was named. ``formats`` are those in use, ``titles`` the wrappings; ``error`` says of the first log that was
     not recognised what it is.
     """
 
@@ -45,7 +45,7 @@ class Knowledge:
         self.formats: list[LogFormat] = []
         self.titles: list[str] = []
         self.error: UnreadableInput | None = None
-        self._engine = None if engine is None else format_of(engine)
+        self.engine = None if engine is None else format_of(engine)
 
     def add_title(self, title: str) -> None:
         """Note a wrapping; each once."""
@@ -55,7 +55,7 @@ class Knowledge:
     def format_of(self, head: bytes) -> LogFormat | None:
         """The format of a log that begins like this: what the user named, else what the content tells."""
         try:
-            found = self._engine or recognise_log(head, self.options.source)
+            found = self.engine or recognise_log(head, self.options.source)
         except UnreadableInput as error:
             self.error = self.error or error
             return None
@@ -87,6 +87,16 @@ class Stream:
         self._streams: dict[bytes, Stream] = {}
         self._lines = 0
         self._left_out = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is decided whose log it is."""
+        return self._settled
+
+    @property
+    def head(self) -> bytes:
+        """What is held back."""
+        return b"".join(block.data for block in self._waiting)
 
     def block(self, block: Block) -> None:
         """Read a block of whole lines."""
@@ -167,8 +177,9 @@ class Stream:
         if self._settled:
             return
         self._settled = True
+        head = self.head
         waiting, self._waiting = self._waiting, []
-        self._decide(b"".join(block.data for block in waiting)[: self._head_bytes])
+        self._decide(head[: self._head_bytes])
         for block in waiting:
             self._read(block)
 

@@ -38,6 +38,10 @@ class Ends:
             self._head += data[: IDENTIFYING_BYTES - len(self._head)]
         self._tail = (self._tail + data[-IDENTIFYING_BYTES:])[-IDENTIFYING_BYTES:]
 
+    def may_begin_like(self, mark: Mark) -> bool:
+        """Whether what was taken so far is no other stream than the one a point is marked in."""
+        return len(self._head) < mark.head_length or digest(self._head[: mark.head_length]) == mark.head_digest
+
     def mark(self) -> Mark:
         """The point that was reached."""
         return Mark(self.length, digest(self._head), len(self._head), digest(self._tail))

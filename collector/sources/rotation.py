@@ -56,6 +56,16 @@ def rotated_sets(paths: Sequence[Path]) -> list[Rotated]:
     return found
 
 
+def rotated_of(path: Path) -> list[Path]:
+    """The files that a log of this name was rotated into, and itself, oldest first.
+
+    Raises:
+        OSError: the folder may not be listed.
+    """
+    places = ((_place(other), other) for other in path.parent.iterdir() if other.name.startswith(path.name))
+    return [other for place, other in sorted(places) if place.base == path]
+
+
 def line_in(files: Sequence[Path], offset: int) -> str | None:
     """The line that begins at an offset in files that follow one another, redacted; ``None`` where it is gone."""
     try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,8 +37,11 @@ if TYPE_CHECKING:
     from collector.bundle import BundleOptions
     from collector.domain.runs import Reading
     from collector.ingest import IngestReport, Progress
+    from collector.log_writer import Owner
     from dashboard.diagnoses import Diagnosed
 
+FOLLOW_SECONDS: Final = 1.0
+"""How long is waited for a followed log to grow."""
 MOST_JUDGED_WINDOWS: Final = 50_000
 """Decode windows up to which runs are judged right after they are stored; judging takes memory for each."""
 
@@ -66,6 +72,9 @@ def ingest(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read and say what would be stored; store nothing.")
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on storing what is appended to the logs, until interrupted.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Store the runs of log files and bundles and judge them; safe to repeat and to interrupt."""
@@ -92,6 +101,7 @@ def ingest(
         _dry_run(paths, options)
         return
     from collector.ingest import ingest as store
+    from collector.log_writer import Owner
     from collector.storage.windows import count_windows
     from dashboard.alerts import Alerting
     from dashboard.database import open_configured
@@ -103,6 +113,9 @@ def ingest(
     settings = load_settings(config)
     alerting = Alerting(settings.channels, settings.public_url)
     with open_configured(settings.service.database_url) as database:
+        if follow:
+            _follow(Owner(database, time.time, deployment, labels), paths, options)
+            return
         with _progress() as progress:
             report = store(database, paths, options, deployment=deployment, labels=labels, progress=progress)
         with database.reading() as connection:
@@ -124,6 +137,23 @@ def _dry_run(paths: list[Path], options: BundleOptions) -> None:
         found = f"{words.plural(log.runs, 'run')}, {words.plural(log.windows + log.prefills, 'row')}"
         output().print(f"{_read_line(log.reading)}; {found}", markup=False)
     _print_problems(counted.problems)
+
+
+def _follow(owner: Owner, paths: list[Path], options: BundleOptions) -> None:
+    """Store what is appended to logs until the user or the system says stop."""
+    from analysis import words
+    from collector.following import Followed, follow
+
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+
+    def tell(log: Followed) -> None:
+        if log.runs:
+            text = f"{log.path}: {words.plural(log.rows, 'row')}, run {log.runs[-1].id}"
+            output().print(text, markup=False, soft_wrap=True)
+
+    follow(owner, paths, options, stop=stopped.is_set, pause=lambda: stopped.wait(FOLLOW_SECONDS), news=tell)
 
 
 def parsed_labels(texts: list[str]) -> dict[str, str]:
