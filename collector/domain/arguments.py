@@ -87,6 +87,12 @@ class Argument:
             self.requested is not UNSEEN and known is not UNSEEN and not same_meaning(self.name, self.requested, known)
         )
 
+    @property
+    def mispredicted(self) -> bool:
+        """Whether the engine states another value than was predicted."""
+        known = self.predicted is not UNSEEN and self.effective is not UNSEEN
+        return known and not same_meaning(self.name, self.predicted, self.effective)
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments(Mapping[str, Argument]):

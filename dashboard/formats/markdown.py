@@ -53,7 +53,7 @@ def _diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
     from collector.domain.arguments import UNSEEN
     from collector.domain.quantities import QUANTITIES
     from dashboard.report.causes import refuted_lines
-    from dashboard.report.diagnosis import QUESTIONS, SHOWN, figure
+    from dashboard.report.diagnosis import MISPREDICTED, QUESTIONS, SHOWN, figure, mispredicted_lines
 
     yield f"# {_text(diagnosis.headline)}"
     view = diagnosis.subject
@@ -104,6 +104,10 @@ def _diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
                 for item in changed
             ],
         )
+    mispredicted = mispredicted_lines(diagnosis.subject.arguments.values())
+    if mispredicted:
+        yield f"## {MISPREDICTED}"
+        yield _list(mispredicted)
     yield from _findings(diagnosis.findings)
     ruled_out = [f"{item.rule} {item.name}: {item.why}" for item in diagnosis.ruled_out]
     ruled_out += refuted_lines(diagnosis)

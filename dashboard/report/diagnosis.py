@@ -11,6 +11,7 @@ from rich.text import Text
 
 from analysis import words
 from analysis.diagnosis import Diagnosis
+from analysis.drafting import concerns_drafts
 from collector.domain.arguments import UNSEEN, Argument
 from collector.domain.findings import State
 from collector.domain.quantities import QUANTITIES, Estimate
@@ -72,6 +73,10 @@ def _parts(diagnosis: Diagnosis) -> Iterable[RenderableType]:
     if changed:
         yield heading("Asked and runs")
         yield _arguments(changed)
+    mispredicted = mispredicted_lines(diagnosis.subject.arguments.values())
+    if mispredicted:
+        yield heading(MISPREDICTED)
+        yield listed(mispredicted)
     if diagnosis.findings:
         yield heading(f"Findings ({len(diagnosis.findings)})")
         for finding in diagnosis.findings:
@@ -164,6 +169,8 @@ def figure(key: str, estimate: Estimate) -> str:
     return " ".join(part for part in (text, bounds, "(assumed)" if estimate.assumed else "") if part)
 
 
+MISPREDICTED: Final = "Predicted otherwise than it runs (our fault, or a patched engine; please report)"
+
 _REPAIR_NAMES: Final = {
     "as_it_is": "As it is",
     "acceptance_repaired": "Acceptance repaired",
@@ -210,6 +217,15 @@ def _arguments(changed: list[Argument]) -> Table:
         proof = argument.effective_evidence
         table.add_row(argument.name, words.value(argument.requested), runs, proof.place if proof else "")
     return table
+
+
+def mispredicted_lines(arguments: Iterable[Argument]) -> list[str]:
+    """Flags, of those asked for or about drafts, that run with another value than the rules of the release give."""
+    return [
+        f"{words.flag(item.name)}: predicted {words.value(item.predicted)}, runs {words.value(item.effective)}"
+        for item in arguments
+        if item.mispredicted and (item.requested_seen or concerns_drafts(item.name))
+    ]
 
 
 def _readings(diagnosis: Diagnosis) -> Table:
