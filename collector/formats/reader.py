@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from collector.domain.errors import UnreadableInput
 from collector.domain.runs import Reading
 from collector.formats.base import LogFormat, ReadOptions, RunPart
-from collector.formats.blocks import BlockCutter
+from collector.formats.blocks import LINE_CAP, BlockCutter
 from collector.formats.streams import HEAD_BYTES, Knowledge, Stream, holds_log, together
 
 
@@ -81,7 +82,7 @@ class LogReader:
         self._root.finish()
         self._raise_if_strange()
         if not self._found.formats and self._found.error is not None:
-            raise self._found.error
+            raise self._strange(self._found.error)
 
     def take(self, *, columns: bool = False) -> list[RunPart]:
         """What was read since the last call, run by run; with ``columns`` as :meth:`Session.take` says."""
@@ -102,4 +103,15 @@ class LogReader:
     def _raise_if_strange(self) -> None:
         """A source that is not wrapped and not recognised need not be read to its end."""
         if self._found.error is not None and not self._found.titles:
-            raise self._found.error
+            raise self._strange(self._found.error)
+
+    def _strange(self, error: UnreadableInput) -> UnreadableInput:
+        """Why it is no log; lines that were too long to be looked at leave nothing, which is not the same as empty."""
+        if not self._cutter.oversize or self._cutter.oversize < self._cutter.lines:
+            return error
+        return UnreadableInput(
+            "every line of this input is too long for a log",
+            why=f"{self._cutter.oversize} of more than {LINE_CAP >> 20} MiB",
+            where=error.where,
+            hint="give the log as the engine writes it, one message a line",
+        )

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.bundle import joined
+from collector.bundle import joined, read_bundle
 from collector.domain.errors import UnreadableInput
 from collector.formats.base import ReadOptions
+from collector.formats.blocks import LINE_CAP
 from collector.formats.reader import LogReader
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "logs" / "sglang"
@@ -185,3 +186,10 @@ def test_memory_stays_bounded(kind, oversize, windows, tmp_path):
     found_oversize, found_windows, megabytes = done.stdout.split()
     assert (found_oversize, found_windows) == (oversize, windows)
     assert int(megabytes) < 200
+
+
+def test_a_file_of_lines_that_are_too_long_is_not_called_empty(tmp_path):
+    log = tmp_path / "input.log"
+    log.write_bytes(b"x" * (LINE_CAP + 1))
+    with pytest.raises(UnreadableInput, match="too long"):
+        read_bundle([log])
