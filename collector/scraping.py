@@ -81,12 +81,9 @@ class Watch:
         """Nothing is asked or stored yet; ``labels`` are put on every run."""
         self.database = database
         self.scraper = scraper
-        self._address = scraper.endpoint.address
-        self._deployment = deployment
-        self._labels = dict(labels or {})
-        self._process: _Process | None = None
-        self._after: float | None = None
-        self._taken: list[Window] = []
+        endpoint = scraper.endpoint
+        place = Place(endpoint.address, f"{endpoint.address}/metrics", endpoint.host, endpoint.port)
+        self._recorder = Recorder(database, place, deployment=deployment, labels=labels)
 
     def take(self) -> Stored:
         """Scrape once and store it.
@@ -95,7 +92,49 @@ class Watch:
             SourceError: the engine does not answer as it should; nothing was stored.
             StorageError: the database refused; the next call stores the whole interval.
         """
-        scrape = self.scraper.scrape()
+        return self._recorder.store(self.scraper.scrape())
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an engine is scraped: ``address`` names it in the database, ``source`` in evidence.
+
+    ``host`` is "" where nothing says on which machine it runs.
+    """
+
+    address: str
+    source: str
+    host: str
+    port: int | None
+
+
+class Recorder:
+    """Stores scrapes of one engine in their order, whoever made them."""
+
+    def __init__(
+        self,
+        database: Database,
+        place: Place,
+        *,
+        deployment: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Nothing is stored yet; ``labels`` are put on every run."""
+        self.database = database
+        self._place = place
+        self._address = place.address
+        self._deployment = deployment
+        self._labels = dict(labels or {})
+        self._process: _Process | None = None
+        self._after: float | None = None
+        self._taken: list[Window] = []
+
+    def store(self, scrape: Scrape) -> Stored:
+        """Store what lies between the last scrape and this one; one that is no later than the last adds nothing.
+
+        Raises:
+            StorageError: the database refused; the next call stores the whole interval.
+        """
         if scrape.taken is not None:
             self._taken += scrape.taken  # gone from the engine, so they wait here until they are stored
         for _ in range(_MOST_TRIES):
@@ -191,7 +230,7 @@ class Watch:
     def _record(self, process: _Process, scrape: Scrape, interval: Interval, fallen: tuple[Fall, ...]) -> RunRecord:
         info, at = scrape.info, scrape.state.at
         known = process.info is not None and process.info.arguments == info.arguments
-        source = f"{self._address}/metrics"
+        source = self._place.source
         events = [
             Event(
                 "counter-reset",
@@ -207,8 +246,8 @@ class Watch:
             engine_version=info.engine_version,
             started_at=process.started_at if process.run_id is None else None,
             ended_at=at,
-            host=self.scraper.endpoint.host,
-            port=self.scraper.endpoint.port,
+            host=self._place.host,
+            port=self._place.port,
             arguments=Arguments() if known else info.arguments,
             launch=None if known else info.launch,
             events=events,

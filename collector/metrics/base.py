@@ -158,6 +158,7 @@ class EngineMetrics(ABC):
         owner: who owns the models by its list of models; "" where that tells nothing.
         prefixes: how the names of its metrics begin.
         sample_names: the samples that are read, with their suffixes.
+        own_labels: labels that it puts on its samples wherever it knows them; others that all samples have, a collector put there.
         metrics_path: where its metrics are. Other paths of an engine may do more than read.
         queue_path: where it gives out, once, what happened since it was last asked; "" where it does not.
         start_header: the header of its metrics that differs between processes, "" where there is none.
@@ -173,6 +174,7 @@ class EngineMetrics(ABC):
     owner: ClassVar[str] = ""
     prefixes: ClassVar[tuple[str, ...]]
     sample_names: ClassVar[frozenset[str]]
+    own_labels: ClassVar[frozenset[str]] = frozenset()
     metrics_path: ClassVar[str] = "/metrics"
     queue_path: ClassVar[str] = ""
     start_header: ClassVar[str] = ""

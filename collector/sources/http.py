@@ -20,6 +20,14 @@ DEFAULT_TIMEOUT: Final = 10.0
 _HTML: Final = (b"<!doctype html", b"<html")
 
 
+class TooLarge(SourceError):  # noqa: N818 - named for what is wrong
+    """An answer is larger than any that is read."""
+
+
+class TooSlow(SourceError):  # noqa: N818 - named for what is wrong
+    """An answer was not complete in time."""
+
+
 class Answer(NamedTuple):
     """One answer: its address, status, body, and headers by name in whatever case."""
 
@@ -41,10 +49,18 @@ class Endpoint:
     """
 
     def __init__(
-        self, url: str, *, api_key: str | None = None, timeout: float = DEFAULT_TIMEOUT, verify: bool | str = True
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        verify: bool | str = True,
+        largest: int = LARGEST_BODY,
     ) -> None:
         """Prepare for requests; nothing is sent yet.
 
+        ``headers`` are sent with every request, ``largest`` is how many bytes an answer may have;
         ``verify`` is whether the server's certificate is checked, or the file of certificates to trust.
 
         Raises:
@@ -52,23 +68,23 @@ class Endpoint:
         """
         base = _base_url(url)
         self._timeout = timeout
+        self._largest = largest
         self.host = base.host
         self.port = base.port or {"http": 80, "https": 443}[base.scheme]
         self.address = str(base.copy_with(username=None, password=None)).rstrip("/")
-        headers = {
+        sent = {
             "User-Agent": "draftscope",
             "Accept": "text/plain;version=0.0.4, */*;q=0.5",
             "Accept-Encoding": "identity",
+            **_sendable(headers or {}),
         }
         if api_key:
-            if not (api_key.isascii() and api_key.isprintable()):
-                raise InputError("the API key cannot be sent", why="it holds characters that no header may have")
-            headers["Authorization"] = f"Bearer {api_key}"
+            sent |= _sendable({"Authorization": f"Bearer {api_key}"}, "the API key")
         auth = (base.username, base.password) if base.username else None
-        self._client = httpx.Client(headers=headers, auth=auth, timeout=timeout, trust_env=False, verify=_tls(verify))
+        self._client = httpx.Client(headers=sent, auth=auth, timeout=timeout, trust_env=False, verify=_tls(verify))
 
-    def get(self, path: str) -> Answer:
-        """Ask for one path.
+    def get(self, path: str, form: Mapping[str, str] | None = None) -> Answer:
+        """Ask for one path; a ``form`` is posted, for questions that are too long for an address.
 
         Raises:
             SourceError: nothing answers, not in time, too much, or only in part.
@@ -76,7 +92,7 @@ class Endpoint:
         url = self.address + path
         deadline = time.monotonic() + self._timeout
         try:
-            with self._client.stream("GET", url) as response:
+            with self._client.stream("GET" if form is None else "POST", url, data=form) as response:
                 return Answer(url, response.status_code, self._body(response, deadline), response.headers)
         except httpx.TimeoutException as error:
             raise self._too_slow(url) from error
@@ -105,9 +121,9 @@ class Endpoint:
         size = 0
         for part in response.iter_raw():
             size += len(part)
-            if size > LARGEST_BODY:
-                raise SourceError(
-                    f"the answer is larger than {LARGEST_BODY >> 20} MiB",
+            if size > self._largest:
+                raise TooLarge(
+                    f"the answer is larger than {self._largest >> 20} MiB",
                     why="no engine's metrics are",
                     where=str(response.url),
                     hint="check that the address is that of an inference engine",
@@ -117,8 +133,8 @@ class Endpoint:
             parts.append(part)
         return b"".join(parts)
 
-    def _too_slow(self, url: str) -> SourceError:
-        return SourceError(
+    def _too_slow(self, url: str) -> TooSlow:
+        return TooSlow(
             f"no complete answer within {self._timeout:g} s",
             why="the server hangs, is overloaded, or cannot be reached",
             where=url,
@@ -136,6 +152,17 @@ class Endpoint:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _sendable(headers: Mapping[str, str], what: str = "a header") -> Mapping[str, str]:
+    """Headers that can be sent.
+
+    Raises:
+        InputError: one holds what no header may hold.
+    """
+    if all(text.isascii() and text.isprintable() for text in (*headers, *headers.values())):
+        return headers
+    raise InputError(f"{what} cannot be sent", why="it holds characters that no header may have")
 
 
 def _tls(verify: bool | str) -> ssl.SSLContext | bool:

@@ -95,7 +95,7 @@ class Scraper:
         if engine.start_header in answer.headers:
             samples += _as_sample(engine.start_header, answer.headers[engine.start_header])
         known, notes = self._info, taken.notes
-        info = _with_stated(engine, known or EngineInfo(), samples, answer.url)
+        info = with_stated(engine, known or EngineInfo(), samples, answer.url)
         state = engine.state(samples, info, at)
         if known is None or self._last is None or engine.needs_info(state, known) or _may_be_another(self._last, state):
             try:
@@ -107,7 +107,7 @@ class Scraper:
                 self._info = replace(known, mean_lengths={})  # those of an earlier scrape
             else:
                 notes += self._info.notes
-            info = _with_stated(engine, self._info, samples, answer.url)
+            info = with_stated(engine, self._info, samples, answer.url)
             state = engine.state(samples, info, at)
         self._last = state
         windows, self._taken = self._taken, ()
@@ -254,7 +254,7 @@ def _as_sample(name: str, text: str) -> list[Sample]:
         return []
 
 
-def _with_stated(engine: EngineMetrics, info: EngineInfo, samples: list[Sample], source: str) -> EngineInfo:
+def with_stated(engine: EngineMetrics, info: EngineInfo, samples: list[Sample], source: str) -> EngineInfo:
     """What the engine says of itself, and behind that what its samples say."""
     stated = engine.stated(samples, info.arguments, source)
     if not stated:

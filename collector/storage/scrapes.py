@@ -57,6 +57,13 @@ def scraped_at(connection: Connection, address: str) -> float | None:
     return connection.execute(query).scalar_one_or_none()
 
 
+def note_read(connection: Connection, address: str, at: float) -> int:
+    """Note up to which instant a source that is no file was read; gives its id."""
+    source_id = source_at(connection, address, at=at)
+    connection.execute(update(SOURCES).where(SOURCES.c.id == source_id).values(read_at=at))
+    return source_id
+
+
 def save_scrape(
     connection: Connection,
     record: RunRecord,
@@ -80,8 +87,7 @@ def save_scrape(
     """
     if scraped_at(connection, address) != after:
         raise Overtaken
-    source_id = source_at(connection, address, at=at)
-    connection.execute(update(SOURCES).where(SOURCES.c.id == source_id).values(read_at=at))
+    source_id = note_read(connection, address, at)
     ordinal = (
         run_of_source(connection, source_id, record.started_at)
         if run_id is None

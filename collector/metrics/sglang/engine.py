@@ -32,6 +32,9 @@ class SglangMetrics(EngineMetrics):
     prefixes: ClassVar[tuple[str, ...]] = (names.PREFIX, names.SANITISED)
     sample_names: ClassVar[frozenset[str]] = names.WANTED
     latency_names: ClassVar[Mapping[str, str]] = names.LATENCY_OF
+    own_labels: ClassVar[frozenset[str]] = frozenset(
+        {"model_name", "engine_type", "dp_rank", "tp_rank", "pp_rank", "moe_ep_rank", "pid"}
+    )
     info_paths: ClassVar[tuple[InfoPaths, ...]] = (
         InfoPaths(("/server_info", "/get_server_info"), "what it runs with is not known"),  # the first from 0.5.6 on
     )

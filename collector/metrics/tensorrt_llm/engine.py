@@ -51,6 +51,7 @@ class TensorrtLlmMetrics(EngineMetrics):
     latency_names: ClassVar[Mapping[str, str]] = names.LATENCY_OF
     metrics_path: ClassVar[str] = "/prometheus/metrics"
     queue_path: ClassVar[str] = "/metrics"
+    own_labels: ClassVar[frozenset[str]] = frozenset({"model_name", "engine_type"})
     info_paths: ClassVar[tuple[InfoPaths, ...]] = (InfoPaths(("/version",)),)
     metrics_hint: ClassVar[str] = (
         "set return_perf_metrics: true and enable_iter_perf_stats: true in the file given by --config"

@@ -35,6 +35,7 @@ class VllmMetrics(EngineMetrics):
     prefixes: ClassVar[tuple[str, ...]] = (names.PREFIX, names.SANITISED)
     sample_names: ClassVar[frozenset[str]] = names.WANTED
     latency_names: ClassVar[Mapping[str, str]] = names.LATENCY_OF
+    own_labels: ClassVar[frozenset[str]] = frozenset({"model_name", "engine"})
     info_paths: ClassVar[tuple[InfoPaths, ...]] = (
         InfoPaths((VERSION,)),
         InfoPaths(("/v1/models",)),
