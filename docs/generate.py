@@ -12,6 +12,7 @@ from analysis.known_faults.catalogue import page as known_faults_page
 from analysis.resolve import engine_names
 from analysis.resolve.table import page as resolve_page
 from collector.domain.quantities import QUANTITIES
+from dashboard.understood import page as formats_page
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,6 +37,7 @@ def quantities_page() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "analysis/catalogue.md": catalogue_page,
     "docs/causes.md": causes_page,
+    "docs/formats.md": formats_page,
     "docs/known-faults.md": known_faults_page,
     "docs/quantities.md": quantities_page,
     **{f"docs/resolve-{engine}.md": partial(resolve_page, engine) for engine in engine_names()},

@@ -68,6 +68,14 @@ class Line:
     def _compiled(self) -> re.Pattern[bytes] | None:
         return re.compile(self.pattern, re.DOTALL) if self.pattern is not None else None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Our names for the values that such a line may state."""
+        if self.items is not None:
+            return tuple(dict.fromkeys(self.items.values()))
+        groups = self._compiled.groupindex if self._compiled is not None else ()
+        return tuple(dict.fromkeys((*self.states, *groups)))
+
     @cached_property
     def tail(self) -> PairTail | None:
         """The reader of the ``key: value`` tail, if the line has one."""

@@ -12,7 +12,7 @@ import math
 import re
 from calendar import timegm
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 from collector.domain.windows import Window
@@ -50,6 +50,10 @@ class Iteration:
     accepted: float | None = None
     steps: float | None = None
     kv_cache_usage: float | None = None
+
+
+STATED: Final = tuple(field.name for field in fields(Iteration))
+"""Our names for what an iteration may state."""
 
 
 def read_words(message: bytes) -> Iteration | None:

@@ -12,12 +12,17 @@ from typing import Final
 
 from collector.domain.arguments import Value
 from collector.formats.base import Line, Place, Sample
-from collector.formats.tensorrt_llm.iterations import read_objects, read_words
+from collector.formats.tensorrt_llm.iterations import STATED, read_objects, read_words
 
 
 @dataclass(frozen=True)
 class IterationLine(Line):
     """The line of an iteration in words; see :mod:`collector.formats.tensorrt_llm.iterations`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Our names for the values that such a line may state."""
+        return STATED
 
     def read(self, message: bytes) -> Mapping[str, Value] | None:
         """The values a message states under our names."""
@@ -30,6 +35,11 @@ class IterationLine(Line):
 @dataclass(frozen=True)
 class ObjectLine(Line):
     """Iterations as the metrics endpoint answers, one or several a line."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Our names for the values that such a line may state."""
+        return STATED
 
     def read(self, message: bytes) -> Mapping[str, Value] | None:
         """The values a message states under our names."""

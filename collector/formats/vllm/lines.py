@@ -13,7 +13,7 @@ from typing import Final
 
 from collector.domain.arguments import Value
 from collector.formats.base import Line, Place, Sample
-from collector.formats.vllm.stats import StatsReader
+from collector.formats.vllm.stats import STATED, StatsReader
 
 ENGINE_CONFIG: Final = b"Initializing a"
 ASKED: Final = b"non-default args: "
@@ -31,6 +31,11 @@ class StatsLine(Line):
     """The engine line; see :mod:`collector.formats.vllm.stats`. Without a literal: the one about several engines."""
 
     stats: StatsReader = field(default_factory=StatsReader, compare=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Our names for the values that such a line may state."""
+        return STATED
 
     def read(self, message: bytes) -> Mapping[str, Value] | None:
         """The values a message states under our names."""

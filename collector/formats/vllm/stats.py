@@ -31,6 +31,8 @@ _NAMES: Final[Mapping[bytes, str]] = {
     b"Pending": "waiting_requests",
     b"Prefix cache hit rate": "cached_share",
 }
+STATED: Final = (*dict.fromkeys(_NAMES.values()), "kv_cache_usage")
+"""Our names for what such a line may state."""
 _REQUIRED: Final = frozenset({"prompt_throughput", "generation_throughput", "running_requests", "waiting_requests"})
 _SHARES: Final = frozenset({"kv_cache_usage", "cached_share"})
 
