@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Final
 
@@ -25,6 +26,8 @@ from collector.launch.sources import Snippet, snippets_of
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 _REDIRECTION: Final = re.compile(r"\d*(?:>>?|<)(?:&\d+)?(?P<target>.*)")
 _CONTAINER_TOOLS: Final = frozenset({"docker", "podman", "nerdctl"})
+_NAME_OPTIONS: Final = frozenset({"--name", "--hostname", "-h", "--network-alias", "--pod"})
+"""Options of container tools whose value is a name of the user's own."""
 _VARIABLE_OPTION: Final = re.compile(r"(?:-e|--env)=?(?P<pair>[A-Za-z_]\w*=.*)?", re.DOTALL)
 _NEAR: Final = 0.8
 """Likeness from which a known option is offered for one that is not. Ratio."""
@@ -123,11 +126,12 @@ def _search(words: list[Word], environment: Mapping[str, str], image: str, sourc
 
 
 def _match(command: list[Word], environment: Mapping[str, str], image: str) -> _Match | None:
-    for dialect in dialects():
-        begin = dialect.begins(command)
-        if begin is not None:
-            program = command[:begin]
-            return _Match(dialect, program, command[begin:], {**environment, **_assignments(program)})
+    shown = _without_container_names(command) if _in_container(command) else command
+    begins = [(begin, dialect) for dialect in dialects() if (begin := dialect.begins(shown)) is not None]
+    if begins:  # the first: a later option may have another engine's name as its value
+        begin, dialect = min(begins, key=itemgetter(0))
+        program = command[:begin]
+        return _Match(dialect, program, command[begin:], {**environment, **_assignments(program)})
     for dialect in dialects():
         if image and (started := dialect.starts_in(image)):
             line = command[0].line
@@ -146,6 +150,15 @@ def _match(command: list[Word], environment: Mapping[str, str], image: str) -> _
 
 def _in_container(command: list[Word]) -> bool:
     return any(word.text.rpartition("/")[2] in _CONTAINER_TOOLS for word in command[:3])
+
+
+def _without_container_names(command: list[Word]) -> list[Word]:
+    """The command with the names that a container is given left blank: one may be called like a program."""
+    before = [None, *command[:-1]]
+    return [
+        word._replace(text="") if named is not None and named.text in _NAME_OPTIONS else word
+        for named, word in zip(before, command, strict=True)
+    ]
 
 
 def _entry_point(program: list[Word]) -> list[Word]:

@@ -122,8 +122,8 @@ def _plain(value: Any) -> str:
 
 
 def _in_json(value: Any) -> str:
-    """JSON; text that is none stands as it is."""
-    if isinstance(value, str):
+    """JSON; text that is none stands as it is, unless it begins as JSON does."""
+    if isinstance(value, str) and not value.lstrip().startswith(("{", "[")):
         try:
             json.loads(value)
         except (ValueError, RecursionError):

@@ -47,7 +47,7 @@ class TensorrtLlmDialect(Dialect):
         named = flattened({name: value for name, value in values.items() if name != "set"})
         for assignment in str(values.get("set") or "").split(","):
             path, given, value = assignment.partition("=")
-            if given:
+            if given and path.strip():
                 named[path.strip()] = _value(value)
         return named
 

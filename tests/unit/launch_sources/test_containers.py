@@ -30,6 +30,7 @@ from collector.launch import find_launches, parse_launch
             {},
             "",
         ),
+        ("docker run --name llama-server vllm/vllm-openai:v0.10.1 --model m --tp 2", "vllm", {}, "0.10.1"),
         ("docker exec -it box bash -c 'A=1 sglang serve m --tp 2'", "sglang", {"A": "1"}, ""),
     ],
 )
