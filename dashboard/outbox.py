@@ -98,7 +98,7 @@ class Outbox:
         if sink is None:
             return SendError("the channel is not in the settings any more", permanent=True)
         try:
-            await sink.send(delivery.message_id, Notice.from_document(delivery.payload), at=self._clock())
+            await sink.send(delivery.message_id, [Notice.from_document(delivery.payload)], at=self._clock())
         except SendError as error:
             return error
         except Exception as error:  # noqa: BLE001 - a fault in one channel is noted, and the others go on

@@ -8,6 +8,7 @@ import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from collector.domain.errors import MalformedInput, UnknownName
@@ -24,6 +25,8 @@ _WORDS: Final[Mapping[type, str]] = {
     Secret: "a text",
     SecretUrl: "an address as text",
     Severity: "info, warning or critical",
+    tuple: "a list of texts",
+    Mapping: "a table of texts",
 }
 
 
@@ -69,7 +72,7 @@ def read_value(hint: Any, value: Any, key: str, where: str) -> Any:
     kind = _plain_type(hint)
     converted = _convert(kind, value)
     if converted is None:
-        raise MalformedInput(f"{key} is not {_word(hint)}", where=where, hint=f"for instance {key} = {_EXAMPLES[kind]}")
+        raise MalformedInput(f"{key} is not {_word(hint)}", where=where, hint=f"for instance {key} = {_example(hint)}")
     return converted
 
 
@@ -90,6 +93,13 @@ def _convert(kind: type, value: Any) -> Any:
         return kind(value) if isinstance(value, str) and value else None
     if kind is Severity:
         return next((level for level in Severity if level.word == value), None)
+    if issubclass(kind, StrEnum):
+        return next((choice for choice in kind if choice.value == value), None)
+    if kind is tuple:
+        return tuple(value) if isinstance(value, list) and all(isinstance(item, str) for item in value) else None
+    if kind is Mapping:
+        texts = isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+        return value if texts else None
     if kind is float:
         number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         return float(value) if number else None
@@ -98,15 +108,21 @@ def _convert(kind: type, value: Any) -> Any:
 
 
 def _plain_type(hint: Any) -> type:
-    """``X`` for ``X | None``."""
+    """``X`` for ``X | None``, ``tuple`` for ``tuple[str, ...]``."""
     if isinstance(hint, types.UnionType):
         hint = next(part for part in typing.get_args(hint) if part is not type(None))
-    plain: type = hint
+    plain: type = typing.get_origin(hint) or hint
     return plain
 
 
 def _word(hint: Any) -> str:
-    return _WORDS[_plain_type(hint)]
+    kind = _plain_type(hint)
+    return f"one of {', '.join(kind)}" if issubclass(kind, StrEnum) else _WORDS[kind]
+
+
+def _example(hint: Any) -> str:
+    kind = _plain_type(hint)
+    return f'"{next(iter(kind))}"' if issubclass(kind, StrEnum) else _EXAMPLES[kind]
 
 
 _EXAMPLES: Final[Mapping[type, str]] = {
@@ -117,4 +133,6 @@ _EXAMPLES: Final[Mapping[type, str]] = {
     Secret: '"text"',
     SecretUrl: '"https://host/path"',
     Severity: '"warning"',
+    tuple: '["text"]',
+    Mapping: '{ name = "text" }',
 }

@@ -8,7 +8,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 
-from dashboard.sinks.base import HttpSink, Sink
+from dashboard.sinks.base import Sink
 
 
 @cache
@@ -22,7 +22,7 @@ def sink_kinds() -> Mapping[str, type[Sink]]:
     for module_info in pkgutil.iter_modules(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for _, item in inspect.getmembers(module, inspect.isclass):
-            if not issubclass(item, Sink) or item in (Sink, HttpSink) or item.__module__ != module.__name__:
+            if not issubclass(item, Sink) or inspect.isabstract(item) or item.__module__ != module.__name__:
                 continue
             if item.kind in found:
                 raise TypeError(f"{module.__name__}: channel kind {item.kind} exists already")

@@ -25,6 +25,8 @@ class NoticeType(StrEnum):
 
     OPENED = "finding.opened"
     RESOLVED = "finding.resolved"
+    REMINDED = "finding.reminded"
+    TEST = "test"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dashboard.masked import Secret
-from dashboard.sinks.base import HttpConfig, HttpSink, OutgoingRequest
 from dashboard.sinks.notice import Notice
+from dashboard.sinks.posting import HttpConfig, HttpSink, OutgoingRequest, as_json
+from dashboard.sinks.signing import can_sign, signature_headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookConfig(HttpConfig):
-    """A webhook is always signed."""
+    """A webhook is always signed with ``secret``."""
 
     secret: Secret
 
@@ -22,7 +24,17 @@ class WebhookSink(HttpSink):
 
     kind = "webhook"
     Config = WebhookConfig
+    config: WebhookConfig
 
-    def render(self, notice: Notice) -> OutgoingRequest:
-        """Keys in a fixed order, so that a repetition has the same bytes."""
-        return OutgoingRequest(json.dumps(notice.document(), ensure_ascii=False, allow_nan=False).encode())
+    @classmethod
+    def check(cls, config: Any) -> str:
+        """Address and secret are well-formed."""
+        if problem := super().check(config):
+            return problem
+        return "" if can_sign(config.secret) else "secret needs the form whsec_ followed by at least 24 bytes in base64"
+
+    def render(self, message_id: str, notices: Sequence[Notice], *, at: float) -> OutgoingRequest:
+        """One notice; a repetition has the same body, and a signature of its own time."""
+        (notice,) = notices
+        body = as_json(notice.document())
+        return OutgoingRequest(body, headers=signature_headers(self.config.secret, message_id, body, at=at))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import socket
 import ssl
 from collections.abc import Callable
@@ -19,29 +18,23 @@ from standardwebhooks import Webhook
 
 from dashboard.masked import Secret, SecretUrl
 from dashboard.sinks import base, sink_kinds
-from dashboard.sinks.base import (
-    LONGEST_DELAY_SECONDS,
-    LONGEST_WAIT_SECONDS,
-    HttpSink,
-    SendError,
-    is_public,
-    retry_delay,
-    wait_asked,
-)
+from dashboard.sinks.addresses import is_public
+from dashboard.sinks.base import LONGEST_DELAY_SECONDS, LONGEST_WAIT_SECONDS, SendError, Sink, retry_delay
 from dashboard.sinks.notice import MOST_FIGURES, Notice
+from dashboard.sinks.posting import wait_asked, words_of
 from dashboard.sinks.webhook import WebhookConfig, WebhookSink
+from tests.out.answers import NOW
 from tests.out.conftest import SIGNING, webhook
-from tests.out.receiver import Answer, Receiver
+from tests.out.notices import NOTICE
+from tests.out.receiver import Receiver
 
-GOLDEN = Path(__file__).parent / "golden"
 SECRETS = ("PATHSECRET", "QUERYSECRET", SIGNING, SIGNING.removeprefix("whsec_"))
-NOW = 1775750000.0
 
 
-def send(sink: HttpSink, notice: Notice, *, at: float = NOW) -> None:
+def send(sink: Sink, notice: Notice, *, at: float = NOW) -> None:
     async def once() -> None:
         try:
-            await sink.send("msg_1", notice, at=at)
+            await sink.send("msg_1", [notice], at=at)
         finally:
             await sink.close()
 
@@ -53,12 +46,6 @@ def sink_for(receiver: Receiver, **options: object) -> WebhookSink:
 
 
 # ---- payload and signature
-
-
-def test_payload_is_as_documented(notice: Notice, receiver_of: Callable[..., Receiver]) -> None:
-    body = sink_for(receiver_of()).render(notice).body
-    golden = GOLDEN / "webhook.json"
-    assert json.dumps(json.loads(body), indent=2, ensure_ascii=False) + "\n" == golden.read_text(encoding="utf-8")
 
 
 def test_every_field_is_in_the_documentation(notice: Notice) -> None:
@@ -88,64 +75,15 @@ def test_the_receiver_can_verify_the_signature(notice: Notice, receiver_of: Call
 @given(st.text(max_size=20_000), st.dictionaries(st.text(max_size=300), st.text(max_size=3000), max_size=60))
 def test_no_message_outgrows_what_receivers_take(text: str, table: dict[str, str]) -> None:
     finding = replace(
-        _notice().finding,
+        NOTICE.finding,
         title=text,
         why=text,
         fix=(text,) * 50,
         values={**table, "nested": [table] * 40},
     )
-    document = replace(_notice(), finding=finding, labels=table, deployment=text).document()
+    document = replace(NOTICE, finding=finding, labels=table, deployment=text).document()
     assert len(json.dumps(document, ensure_ascii=False).encode(errors="replace")) <= base.LARGEST_BODY
     assert len(json.dumps(document["data"]["finding"]["values"])) <= max(MOST_FIGURES, 32 * 2 * 200 * 12)
-
-
-def _notice() -> Notice:
-    document = json.loads((GOLDEN / "webhook.json").read_text(encoding="utf-8"))
-    return Notice.from_document(document)
-
-
-# ---- what is worth trying again
-
-FOR_GOOD, AGAIN = True, False
-TABLE = {
-    "301": (Answer(301, {"Location": "/other"}), FOR_GOOD, "redirects are not followed"),
-    "307": (Answer(307, {"Location": "/other"}), FOR_GOOD, "redirects are not followed"),
-    "400": (Answer(400), FOR_GOOD, "400 Bad Request"),
-    "401": (Answer(401), FOR_GOOD, "401 Unauthorized"),
-    "404": (Answer(404), FOR_GOOD, "404 Not Found"),
-    "408": (Answer(408), AGAIN, "408 Request Timeout"),
-    "410": (Answer(410), FOR_GOOD, "410 Gone"),
-    "425": (Answer(425), AGAIN, "425 Too Early"),
-    "429": (Answer(429, {"Retry-After": "120"}), AGAIN, "429 Too Many Requests"),
-    "500": (Answer(500), AGAIN, "500 Internal Server Error"),
-    "503": (Answer(503, {"Retry-After": formatdate(NOW + 90, usegmt=True)}), AGAIN, "503 Service Unavailable"),
-    "599": (Answer(599), AGAIN, "answered 599"),
-    "silence": (Answer(silent_seconds=1.0), AGAIN, "no answer within 0.3 s"),
-    "reset": (Answer(reset=True), AGAIN, "receiver"),
-}
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_each_answer_is_retried_or_not(
-    name: str, notice: Notice, receiver_of: Callable[..., Receiver], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer, permanent, words = TABLE[name]
-    if name == "silence":
-        monkeypatch.setattr(base, "TIME_LIMIT_SECONDS", 0.3)
-    receiver = receiver_of(answer)
-    with pytest.raises(SendError, match=words) as caught:
-        send(sink_for(receiver), notice)
-    assert caught.value.permanent is permanent
-    assert caught.value.retry_after == {"429": 120.0, "503": 90.0}.get(name)
-    assert len(receiver.got) == 1
-    assert not [secret for secret in SECRETS if secret in str(caught.value) + repr(caught.value)]
-
-
-@pytest.mark.parametrize("answer", [Answer(200, body=b"ok"), Answer(204), Answer(202, drip_body=True)])
-def test_acceptance_needs_no_body(answer: Answer, notice: Notice, receiver_of: Callable[..., Receiver]) -> None:
-    receiver = receiver_of(answer)
-    send(sink_for(receiver), notice)
-    assert len(receiver.got) == 1
 
 
 def test_a_receiver_that_is_not_there_is_tried_again(notice: Notice, receiver_of: Callable[..., Receiver]) -> None:
@@ -175,7 +113,7 @@ def test_a_receiver_without_encryption_is_named(notice: Notice, receiver_of: Cal
 def test_causes_have_words(cause: Exception, words: str) -> None:
     error = RuntimeError("https://hooks.example.org/PATHSECRET")
     error.__cause__ = cause
-    assert words in base._words(error)
+    assert words in words_of(error)
 
 
 # ---- when
@@ -212,16 +150,6 @@ def test_retry_after_is_a_number_or_a_date(text: str | None, wait: float | None)
 
 
 # ---- where
-
-
-def test_private_receivers_can_be_refused(notice: Notice, receiver_of: Callable[..., Receiver]) -> None:
-    receiver = receiver_of()
-    for url in (receiver.url, receiver.url.replace("127.0.0.1", "localhost")):
-        sink = WebhookSink(WebhookConfig(name="ops", url=SecretUrl(url), secret=Secret(SIGNING), allow_private=False))
-        with pytest.raises(SendError, match="private") as caught:
-            send(sink, notice)
-        assert caught.value.permanent
-    assert receiver.got == []
 
 
 @pytest.mark.parametrize(
@@ -272,16 +200,6 @@ def test_secrets_do_not_print() -> None:
     assert not [secret for secret in (*SECRETS, "word") if secret in shown]
     assert "https://hooks.example.org/***" in shown
     assert str(SecretUrl("https://[broken/PATHSECRET")) == "***"
-
-
-def test_nothing_secret_is_logged(
-    notice: Notice, receiver_of: Callable[..., Receiver], caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.DEBUG):
-        send(sink_for(receiver_of(Answer(200))), notice)
-        with pytest.raises(SendError):
-            send(sink_for(receiver_of(Answer(500))), notice)
-    assert not [secret for secret in SECRETS if secret in caplog.text]
 
 
 def test_every_kind_has_a_module_of_its_own() -> None:
