@@ -22,14 +22,13 @@ from collector.metrics.base import (
     EngineState,
     Fall,
     Interval,
-    SeriesKey,
     UnitState,
     another_process,
     falls,
-    series_key,
 )
 from collector.metrics.exposition import Sample
 from collector.metrics.histograms import latencies
+from collector.metrics.samples import SeriesKey, series_key
 from collector.sources.scrape import Scrape, Scraper
 from collector.storage.engine import Database
 from collector.storage.runs import load_arguments

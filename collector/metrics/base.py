@@ -9,23 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple
 
 from collector.domain.arguments import Arguments, LaunchCommand
 from collector.domain.versions import Release
 from collector.domain.windows import PrefillWindow, Window
 from collector.metrics.exposition import Sample
+from collector.metrics.samples import Samples, SeriesKey
 
 SAME_START_SECONDS: Final = 1.0
 """Two readings of one process's start differ by less."""
-
-SeriesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
-"""What makes a series: its name and its labels in order."""
-
-
-def series_key(sample: Sample) -> SeriesKey:
-    """The series of a sample."""
-    return sample.name, tuple(sorted(sample.labels.items()))
 
 
 class UnitState(NamedTuple):
@@ -109,16 +102,22 @@ class EngineInfo:
 class EngineState:
     """An engine at one instant: its units by name, and the samples they were read from.
 
-    ``counters`` are the samples that never fall within one life of the process, by series.
+    ``counter_names`` are those of samples that never fall within one life of the process.
     ``started_at`` and ``processes`` (process ids) tell lives apart, as far as they are exposed.
     """
 
     at: float
     units: Mapping[str, UnitState]
-    samples: tuple[Sample, ...]
-    counters: Mapping[SeriesKey, float]
+    samples: Samples
+    counter_names: frozenset[str]
     started_at: float | None = None
     processes: frozenset[str] = frozenset()
+
+    @property
+    def counters(self) -> dict[SeriesKey, float]:
+        """The counters by series."""
+        keys, values = self.samples.table.keys, self.samples.values
+        return {keys[i]: values[i] for i in self.samples.table.among(self.counter_names)}
 
 
 class Fall(NamedTuple):
@@ -167,6 +166,7 @@ class EngineMetrics(ABC):
         life_argument: the argument that differs between processes, "" where there is none.
         name_argument: the argument that holds the name by which the model is served.
         latency_names: histograms by the quantity they are of; those that count steps are none of tokens.
+        telling_names: samples of which ``stated`` depends on whether they are above 0, besides which series there are.
     """
 
     engine: ClassVar[str]
@@ -183,6 +183,7 @@ class EngineMetrics(ABC):
     life_argument: ClassVar[str] = ""
     name_argument: ClassVar[str] = "served_model_name"
     latency_names: ClassVar[Mapping[str, str]] = {}
+    telling_names: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def info(self, documents: Sequence[Document]) -> EngineInfo:
@@ -216,10 +217,16 @@ class EngineMetrics(ABC):
 
 def falls(before: EngineState, after: EngineState) -> list[Fall]:
     """The counters that fell: the process is another one, or was made to forget."""
+    table = before.samples.table
+    if table is after.samples.table:
+        was, now = before.samples.values, after.samples.values
+        fallen = [i for i in table.among(before.counter_names) if now[i] < was[i]]
+        return [Fall(table.series[i].name, was[i], now[i]) for i in fallen]
+    later = after.counters
     return [
-        Fall(series[0], value, after.counters[series])
+        Fall(series[0], value, later[series])
         for series, value in before.counters.items()
-        if series in after.counters and after.counters[series] < value
+        if series in later and later[series] < value
     ]
 
 

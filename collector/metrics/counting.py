@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from collector.domain.windows import Origin, PrefillWindow, Window
 from collector.metrics.base import EngineState, Interval, UnitState
-from collector.metrics.exposition import Sample
 
 ALONE = ""
 """The name of the only unit."""
 FIRST = "engine 0"
 """What the only unit is called once others stand beside it."""
-
-
-def positions(samples: Iterable[Sample], name: str, label: str) -> tuple[float, ...] | None:
-    """A counter of each draft position, from 0; ``None`` where it is not exposed, 0 for positions in between that are not."""
-    found = {int(s.labels[label]): s.value for s in samples if s.name == name and s.labels.get(label, "").isdigit()}
-    return tuple(found.get(i, 0.0) for i in range(max(found) + 1)) if found else None
 
 
 def counted_interval(before: EngineState | None, after: EngineState) -> Interval:

@@ -20,7 +20,7 @@ SHOWN_BYTES: Final = 200
 
 _SERIES: Final = re.compile(rb"([a-zA-Z_:][\w:]*)[ \t]*", re.ASCII)
 _LABEL: Final = re.compile(rb'[ \t]*([a-zA-Z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*', re.ASCII)
-_VALUE: Final = rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[iI]nf(?:inity)?|INF|[nN]a[nN]|NAN)"
+_VALUE: Final = rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:inf(?:inity)?|nan))"
 _NUMBER: Final = re.compile(_VALUE)
 # What may follow a series: its value, a time, an exemplar.
 _REST: Final = re.compile(

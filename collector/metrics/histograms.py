@@ -8,6 +8,7 @@ from typing import Final
 
 from collector.domain.results import Latency
 from collector.metrics.exposition import Sample
+from collector.metrics.samples import Samples
 
 _PERCENTILES: Final = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 
@@ -20,7 +21,7 @@ def latencies(names: Mapping[str, str], after: Iterable[Sample], before: Iterabl
 
     Source: prometheus.io/docs, ``histogram_quantile``.
     """
-    later, earlier = list(after), list(before)
+    later, earlier = Samples.of(after), Samples.of(before)
     found: dict[str, Latency] = {}
     for quantity, name in names.items():
         count, total = (_sum(later, f"{name}_{part}") - _sum(earlier, f"{name}_{part}") for part in ("count", "sum"))
@@ -34,17 +35,16 @@ def latencies(names: Mapping[str, str], after: Iterable[Sample], before: Iterabl
     return found
 
 
-def _sum(samples: Iterable[Sample], name: str) -> float:
-    return sum(sample.value for sample in samples if sample.name == name)
+def _sum(samples: Samples, name: str) -> float:
+    return sum(samples.values[position] for position in samples.table.by_name.get(name, ()))
 
 
-def _buckets(samples: Iterable[Sample], name: str) -> dict[float, float]:
+def _buckets(samples: Samples, name: str) -> dict[float, float]:
     """Observations at or below each bound."""
     counts: dict[float, float] = {}
-    for sample in samples:
-        if sample.name == f"{name}_bucket":
-            bound = float(sample.labels.get("le", "nan"))
-            counts[bound] = counts.get(bound, 0.0) + sample.value
+    for sample in samples.named(f"{name}_bucket"):
+        bound = float(sample.labels.get("le", "nan"))
+        counts[bound] = counts.get(bound, 0.0) + sample.value
     return counts
 
 

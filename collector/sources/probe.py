@@ -87,7 +87,7 @@ def _configuration(scrape: Scrape) -> Aspect:
 
 
 def _latency(scrape: Scrape) -> Aspect:
-    kinds = {sample.name.removesuffix("_bucket") for sample in scrape.state.samples if sample.name.endswith("_bucket")}
+    kinds = {name.removesuffix("_bucket") for name in scrape.state.samples.table.by_name if name.endswith("_bucket")}
     if kinds:
         return Aspect("latency", Reach.READING, f"{len(kinds)} histograms")
     return Aspect("latency", Reach.MISSING, "no histograms of latency", "request results (--responses FILE) have it")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import cache, partial
+from typing import Any, Final, NamedTuple
 
 from collector.domain.arguments import Argument, Arguments
 from collector.domain.errors import MalformedInput, SourceError
@@ -14,8 +15,11 @@ from collector.domain.evidence import Evidence
 from collector.domain.windows import Window
 from collector.metrics import engine_of, engines
 from collector.metrics.base import Document, EngineInfo, EngineMetrics, EngineState, Taken, falls, same_process
-from collector.metrics.exposition import Sample, SeriesCache, parse_exposition
-from collector.sources.http import Answer, Endpoint
+from collector.metrics.exposition import Sample
+from collector.metrics.layout import Layouts, PageReader
+from collector.metrics.samples import Samples, SeriesTable
+from collector.sources.fetching import AsyncEndpoint
+from collector.sources.http import Answer, Endpoint, Server
 
 _METRICS: Final = "/metrics"
 _MODELS: Final = "/v1/models"
@@ -37,6 +41,20 @@ class Scrape:
     taken: tuple[Window, ...] | None = None
 
 
+@cache
+def shared_layouts(engine: EngineMetrics) -> Layouts:
+    """The layouts of an engine's pages, for all targets of this process: a fleet has few."""
+    return Layouts(engine.sample_names)
+
+
+class _Telling(NamedTuple):
+    """What an engine's samples say of how it runs depends on."""
+
+    table: SeriesTable
+    known: Arguments
+    above: tuple[bool, ...]
+
+
 class Scraper:
     """Scrapes one engine, again and again.
 
@@ -46,7 +64,7 @@ class Scraper:
     """
 
     def __init__(
-        self, endpoint: Endpoint, *, take_from_queue: bool = False, clock: Callable[[], float] = time.time
+        self, endpoint: Server, *, take_from_queue: bool = False, clock: Callable[[], float] = time.time
     ) -> None:
         """``clock`` gives the present instant, in seconds since 1970.
 
@@ -57,8 +75,9 @@ class Scraper:
         self._take_from_queue = take_from_queue
         self._expected: EngineMetrics | None = None
         self._engine: EngineMetrics | None = None
-        self._cache = SeriesCache()
+        self._pages: PageReader | None = None
         self._info: EngineInfo | None = None
+        self._stated: tuple[_Telling, Arguments] | None = None
         self._info_paths: dict[tuple[str, ...], str] = {}
         self._last: EngineState | None = None
         self._of_queue: tuple[Sample, ...] = ()
@@ -70,36 +89,71 @@ class Scraper:
         Raises:
             SourceError: the engine does not answer as it should; the error says how.
         """
+        if not isinstance(self.endpoint, Endpoint):
+            raise TypeError("an endpoint that is waited for is scraped by scrape_async")
+        steps = self.steps()
+        move: Callable[[], str] = partial(next, steps)
+        while True:
+            try:
+                path = move()
+            except StopIteration as done:
+                scraped: Scrape = done.value
+                return scraped
+            try:
+                move = partial(steps.send, self.endpoint.get(path))
+            except SourceError as error:
+                move = partial(steps.throw, error)
+
+    async def scrape_async(self) -> Scrape:
+        """Ask once, through an :class:`AsyncEndpoint`; otherwise as :meth:`scrape`."""
+        if not isinstance(self.endpoint, AsyncEndpoint):
+            raise TypeError("an endpoint that blocks is scraped by scrape")
+        steps = self.steps()
+        move: Callable[[], str] = partial(next, steps)
+        while True:
+            try:
+                path = move()
+            except StopIteration as done:
+                scraped: Scrape = done.value
+                return scraped
+            try:
+                move = partial(steps.send, await self.endpoint.get(path))
+            except SourceError as error:
+                move = partial(steps.throw, error)
+
+    def steps(self) -> Generator[str, Answer, Scrape]:
+        """The paths to ask for, one after the other; each is answered, or the error is thrown in. Returns the scrape."""
         try:
-            return self._scrape()
+            return (yield from self._scrape())
         except SourceError:
             self._last = None  # what answers next may be another process
             raise
 
-    def _scrape(self) -> Scrape:
+    def _scrape(self) -> Generator[str, Answer, Scrape]:
         if self._engine is None:
-            self._expected = self._who()
+            self._expected = yield from self._who()
         expected = self._engine or self._expected
-        answer = self.endpoint.get(expected.metrics_path if expected is not None else _METRICS)
+        answer = yield expected.metrics_path if expected is not None else _METRICS
         at = self._clock()
         takes = self._take_from_queue and expected is not None and bool(expected.queue_path)
         if takes and expected is not None and answer.status == _MISSING:  # the queue alone is there
-            engine, samples = expected, list[Sample]()
+            engine, samples = expected, Samples.of(())
         else:
             engine, samples = self._read(answer)
         self._engine = engine
-        taken = self._take(engine, at) if takes else Taken(())
+        taken = (yield from self._take(engine, at)) if takes else Taken(())
         self._of_queue = taken.samples or self._of_queue
         self._taken += taken.windows
-        samples += self._of_queue
+        beside = [*self._of_queue]
         if engine.start_header in answer.headers:
-            samples += _as_sample(engine.start_header, answer.headers[engine.start_header])
+            beside += _as_sample(engine.start_header, answer.headers[engine.start_header])
+        samples = samples.plus(beside)
         known, notes = self._info, taken.notes
-        info = with_stated(engine, known or EngineInfo(), samples, answer.url)
+        info = self._with_stated(engine, known or EngineInfo(), samples, answer.url)
         state = engine.state(samples, info, at)
         if known is None or self._last is None or engine.needs_info(state, known) or _may_be_another(self._last, state):
             try:
-                self._info = self._ask_info(engine)
+                self._info = yield from self._ask_info(engine)
             except SourceError as error:
                 if known is None or self._last is None:
                     raise
@@ -107,15 +161,26 @@ class Scraper:
                 self._info = replace(known, mean_lengths={})  # those of an earlier scrape
             else:
                 notes += self._info.notes
-            info = with_stated(engine, self._info, samples, answer.url)
+            info = self._with_stated(engine, self._info, samples, answer.url)
             state = engine.state(samples, info, at)
         self._last = state
         windows, self._taken = self._taken, ()
         return Scrape(engine, info, state, notes, windows if takes else None)
 
-    def _who(self) -> EngineMetrics | None:
+    def _with_stated(self, engine: EngineMetrics, info: EngineInfo, samples: Samples, source: str) -> EngineInfo:
+        """What the engine says of itself, and behind that what its samples say.
+
+        Samples are asked again where they may say something else: the proof of what was said stays the same.
+        """
+        above = tuple(samples.values[i] > 0 for i in samples.table.among(engine.telling_names))
+        telling = _Telling(samples.table, info.arguments, above)
+        if self._stated is None or self._stated[0] != telling:
+            self._stated = telling, with_stated(engine, info, samples, source).arguments
+        return replace(info, arguments=self._stated[1])
+
+    def _who(self) -> Generator[str, Answer, EngineMetrics | None]:
         """Which engine this is by its list of models, where it has one and shows it."""
-        answer = self.endpoint.get(_MODELS)
+        answer = yield _MODELS
         if answer.status != _OK:
             return None
         try:
@@ -125,12 +190,14 @@ class Scraper:
             return None
         return next((engine for engine in engines() if engine.owner in owners), None)
 
-    def _read(self, answer: Answer) -> tuple[EngineMetrics, list[Sample]]:
+    def _read(self, answer: Answer) -> tuple[EngineMetrics, Samples]:
         """The engine and its samples."""
         self._check(answer)
         engine = self._engine or self._recognise(answer)
+        if self._pages is None or engine is not self._engine:
+            self._pages = PageReader(shared_layouts(engine))
         try:
-            samples = parse_exposition(answer.body, wanted=engine.sample_names, cache=self._cache, source=answer.url)
+            samples = self._pages.read(answer.body, answer.url)
         except MalformedInput as error:
             raise SourceError(
                 error.what, why=error.why, where=error.where, hint="look at the answer itself with curl"
@@ -144,8 +211,8 @@ class Scraper:
             )
         return engine, samples
 
-    def _take(self, engine: EngineMetrics, at: float) -> Taken:
-        answer = self.endpoint.get(engine.queue_path)
+    def _take(self, engine: EngineMetrics, at: float) -> Generator[str, Answer, Taken]:
+        answer = yield engine.queue_path
         self._check_status(answer)
         try:
             return engine.taken(answer.body, at)
@@ -200,14 +267,14 @@ class Scraper:
             hint=f"live metrics of these engines are read: {known}",
         )
 
-    def _ask_info(self, engine: EngineMetrics) -> EngineInfo:
+    def _ask_info(self, engine: EngineMetrics) -> Generator[str, Answer, EngineInfo]:
         """What the engine says of itself; what it has no endpoint for stays unknown."""
         documents: list[Document] = []
         notes: list[str] = []
         for wanted in engine.info_paths:
             known = self._info_paths.get(wanted.paths)
             for path in (known,) if known else wanted.paths:
-                answer = self.endpoint.get(path)
+                answer = yield path
                 if answer.status not in _ABSENT:
                     self._check_status(answer)
                     self._info_paths[wanted.paths] = path
@@ -220,11 +287,11 @@ class Scraper:
                     notes.append(f"{self.endpoint.address}: {asked} {answers} {answer.status}: {wanted.missed}")
         info = engine.info(documents)
         info = replace(info, notes=(*notes, *info.notes))
-        return info if info.arguments.seen(engine.name_argument) else self._with_model(engine, info)
+        return info if info.arguments.seen(engine.name_argument) else (yield from self._with_model(engine, info))
 
-    def _with_model(self, engine: EngineMetrics, info: EngineInfo) -> EngineInfo:
+    def _with_model(self, engine: EngineMetrics, info: EngineInfo) -> Generator[str, Answer, EngineInfo]:
         """The served name from the list of models, where the arguments do not state it."""
-        answer = self.endpoint.get(_MODELS)
+        answer = yield _MODELS
         if answer.status != _OK:
             return info
         listed = _json(answer, dict).get("data")
@@ -254,7 +321,7 @@ def _as_sample(name: str, text: str) -> list[Sample]:
         return []
 
 
-def with_stated(engine: EngineMetrics, info: EngineInfo, samples: list[Sample], source: str) -> EngineInfo:
+def with_stated(engine: EngineMetrics, info: EngineInfo, samples: Iterable[Sample], source: str) -> EngineInfo:
     """What the engine says of itself, and behind that what its samples say."""
     stated = engine.stated(samples, info.arguments, source)
     if not stated:

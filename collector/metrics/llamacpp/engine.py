@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import ClassVar, Final
 
 from collector.domain.arguments import Argument, Arguments
@@ -20,12 +21,12 @@ from collector.metrics.base import (
     InfoPaths,
     Interval,
     UnitState,
-    series_key,
 )
-from collector.metrics.counting import ALONE, positions, until_counted
+from collector.metrics.counting import ALONE, until_counted
 from collector.metrics.exposition import Sample, written
 from collector.metrics.llamacpp import names
 from collector.metrics.llamacpp.server import PROPERTIES, SLOTS, UNKNOWN_DRAFT, depth_option, read_documents
+from collector.metrics.samples import Samples, UnitSeries
 
 PRINTED_DIGITS: Final = 6
 TOLD_FROM_ROUNDING: Final = 100
@@ -47,6 +48,7 @@ class LlamacppMetrics(EngineMetrics):
     )
     metrics_hint: ClassVar[str] = "start the server with --metrics"
     name_argument: ClassVar[str] = "alias"
+    telling_names: ClassVar[frozenset[str]] = frozenset({names.DRAFTS})
 
     def info(self, documents: Sequence[Document]) -> EngineInfo:
         """Read ``/props`` and ``/slots``."""
@@ -79,13 +81,13 @@ class LlamacppMetrics(EngineMetrics):
     def state(self, samples: Iterable[Sample], info: EngineInfo, at: float) -> EngineState:
         """The server as a whole."""
         del info
-        kept = tuple(samples)
+        kept = Samples.of(samples)
         return EngineState(
             at=at,
-            units={ALONE: _unit_state(kept)},
+            units={ALONE: _unit_state(kept.table.derived(UnitSeries.whole), kept.values)},
             samples=kept,
-            counters={series_key(sample): sample.value for sample in kept if sample.name in names.COUNTERS},
-            processes=frozenset(f"{sample.value:.0f}" for sample in kept if sample.name == names.PROCESS),
+            counter_names=names.COUNTERS,
+            processes=frozenset(f"{sample.value:.0f}" for sample in kept.named(names.PROCESS)),
         )
 
     def interval(self, before: EngineState | None, after: EngineState, info: EngineInfo) -> Interval:
@@ -94,9 +96,9 @@ class LlamacppMetrics(EngineMetrics):
         return until_counted(before, after, exact=before is None or _told_from_rounding(before, after))
 
 
-def _unit_state(samples: Sequence[Sample]) -> UnitState:
-    value = {sample.name: sample.value for sample in samples if not sample.labels}.get
-    accepted_at, accepted = positions(samples, names.ACCEPTED_AT, "position"), value(names.ACCEPTED)
+def _unit_state(series: UnitSeries, values: Sequence[float]) -> UnitState:
+    value = partial(series.total, values)
+    accepted_at, accepted = series.positions(values, names.ACCEPTED_AT, "position"), value(names.ACCEPTED)
     if accepted is not None and accepted_at is not None and _last_digit(accepted) > 1:
         accepted = sum(accepted_at)  # the same, exactly
     decodes, busy = value(names.DECODES), value(names.BUSY_SLOTS)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 from collector.domain.arguments import Arguments
 from collector.metrics.base import (
@@ -14,9 +15,9 @@ from collector.metrics.base import (
     InfoPaths,
     Interval,
     UnitState,
-    series_key,
 )
-from collector.metrics.exposition import Sample
+from collector.metrics.exposition import Sample, Series
+from collector.metrics.samples import Samples, SeriesTable, UnitSeries, process_ids
 from collector.metrics.sglang import names
 from collector.metrics.sglang.acceptance import LARGEST_WIDTH, Definition, counts_since_start, interval_of
 from collector.metrics.sglang.server import read_server_info
@@ -47,46 +48,34 @@ class SglangMetrics(EngineMetrics):
 
     def needs_info(self, state: EngineState, info: EngineInfo) -> bool:
         """The server counts verify steps itself from 0.5.13 on, for all ranks together; else its mean length is needed."""
-        counted = len(state.units) == 1 and any(sample.name == names.VERIFIED for sample in state.samples)
+        counted = len(state.units) == 1 and names.VERIFIED in state.samples.table.by_name
         return bool(info.arguments.value("speculative_algorithm")) and not counted
 
     def state(self, samples: Iterable[Sample], info: EngineInfo, at: float) -> EngineState:
         """One state a data-parallel rank, of the lowest tensor rank that reports for it."""
-        plain = [
-            sample._replace(name=sample.name.replace(names.SANITISED, names.PREFIX, 1))
-            if sample.name.startswith(names.SANITISED)
-            else sample
-            for sample in samples
-        ]
-        server: list[Sample] = []
-        ranked: dict[str, list[tuple[tuple[int, int], Sample]]] = {}
-        for sample in plain:
-            if "tp_rank" in sample.labels or sample.name in names.GAUGES:
-                ranks = _number(sample, "pp_rank"), _number(sample, "tp_rank")
-                ranked.setdefault(sample.labels.get("dp_rank", ""), []).append((ranks, sample))
-            else:
-                server.append(sample)
-        kept = {int(sample.labels["dp_rank"]): sample.value for sample in plain if sample.name == names.MEAN_LENGTH}
+        given = Samples.of(samples)
+        plain = Samples(given.table.derived(_plain_table), given.values)
+        kept = {int(sample.labels["dp_rank"]): sample.value for sample in plain.named(names.MEAN_LENGTH)}
         means = kept or info.mean_lengths
+        ranks = plain.table.derived(_Ranks)
         if not kept:
-            plain += [Sample(names.MEAN_LENGTH, {"dp_rank": str(rank)}, mean) for rank, mean in means.items()]
-        definition = Definition.of(info.arguments)
+            plain = plain.plus(
+                [Sample(names.MEAN_LENGTH, {"dp_rank": str(rank)}, mean) for rank, mean in means.items()]
+            )
         units: dict[str, UnitState] = {}
-        for rank in sorted(ranked, key=lambda text: (len(text), text)):
-            lowest = min(ranks for ranks, _ in ranked[rank])
-            own = [sample for ranks, sample in ranked[rank] if ranks == lowest]
-            unit = _unit_state(own)
-            if len(ranked) == 1:
-                unit = _with_server(unit, server, definition)
-            mean = means.get(int(rank) if rank.isdigit() else 0)
-            units[_unit_name(rank, lowest, info)] = _with_mean(unit, mean, info.arguments)
+        for rank in ranks.ranks:
+            unit = _unit_state(rank.series, plain.values)
+            if len(ranks.ranks) == 1:
+                unit = _with_server(unit, ranks.server, plain.values, Definition.of(info.arguments))
+            mean = means.get(int(rank.name) if rank.name.isdigit() else 0)
+            units[_unit_name(rank.name, rank.lowest, info)] = _with_mean(unit, mean, info.arguments)
         return EngineState(
             at=at,
             units=units,
-            samples=tuple(plain),
-            counters={series_key(sample): sample.value for sample in plain if sample.name in names.COUNTERS},
-            started_at=next((sample.value for sample in plain if sample.name == names.PROCESS_START), None),
-            processes=frozenset(sample.labels["pid"] for sample in plain if "pid" in sample.labels),
+            samples=plain,
+            counter_names=names.COUNTERS,
+            started_at=plain.first(names.PROCESS_START),
+            processes=plain.table.derived(process_ids),
         )
 
     def interval(self, before: EngineState | None, after: EngineState, info: EngineInfo) -> Interval:
@@ -94,32 +83,57 @@ class SglangMetrics(EngineMetrics):
         return interval(before, after, info.arguments)
 
 
-def _unit_state(samples: list[Sample]) -> UnitState:
-    """What a scheduler itself says."""
+class _Rank(NamedTuple):
+    """A data-parallel rank: its label, the lowest pipeline and tensor rank that reports for it, and that one's series."""
 
-    def total(name: str, mode: str = "") -> float | None:
-        """A counter over all its labels; a mode that is not exposed yet counts 0."""
-        found = [sample for sample in samples if sample.name == name]
-        if not found:
-            return None
-        return sum(sample.value for sample in found if sample.labels.get("mode", "").startswith(mode))
+    name: str
+    lowest: tuple[int, int]
+    series: UnitSeries
+
+
+class _Ranks:
+    """The series of each data-parallel rank, in order, and those of the server."""
+
+    def __init__(self, table: SeriesTable) -> None:
+        server: list[int] = []
+        ranked: dict[str, dict[tuple[int, int], list[int]]] = {}
+        for position, series in enumerate(table.series):
+            if "tp_rank" in series.labels or series.name in names.GAUGES:
+                numbers = _number(series, "pp_rank"), _number(series, "tp_rank")
+                ranked.setdefault(series.labels.get("dp_rank", ""), {}).setdefault(numbers, []).append(position)
+            else:
+                server.append(position)
+        self.server = UnitSeries(table, server)
+        self.ranks = [
+            _Rank(rank, lowest := min(ranked[rank]), UnitSeries(table, ranked[rank][lowest]))
+            for rank in sorted(ranked, key=lambda text: (len(text), text))
+        ]
+
+
+def _plain_table(table: SeriesTable) -> SeriesTable:
+    """The series under the names with a colon."""
+    return table.renamed(names.SANITISED, names.PREFIX)
+
+
+def _unit_state(series: UnitSeries, values: Sequence[float]) -> UnitState:
+    """What a scheduler itself says. A mode that is not exposed yet counts 0."""
 
     def gauge(name: str) -> float | None:
         """A gauge; of several series the one for all priorities, else their sum."""
-        found = [sample for sample in samples if sample.name == name]
-        whole = [sample.value for sample in found if not sample.labels.get("priority")]
-        if whole:
-            return whole[0]
-        return sum(sample.value for sample in found) if found else None
+        found = series.of(name)
+        if len(found) > 1:
+            found = [item for item in found if not item[1].labels.get("priority")][:1] or found
+        return sum(values[position] for position, _ in found) if found else None
 
+    total = partial(series.total, values)
     length = gauge(names.LENGTH)
     return UnitState(
-        generated_tokens=total(names.DECODED, "decode"),
-        target_passes=total(names.PASSES, "decode"),
-        graphless_passes=total(names.PASSES, "decode_none"),
+        generated_tokens=total(names.DECODED, "mode", "decode"),
+        target_passes=total(names.PASSES, "mode", "decode"),
+        graphless_passes=total(names.PASSES, "mode", "decode_none"),
         prompts=total(names.DEQUEUED),
-        computed_tokens=total(names.DECODED, "prefill_compute"),
-        cached_tokens=total(names.DECODED, "prefill_cache"),
+        computed_tokens=total(names.DECODED, "mode", "prefill_compute"),
+        cached_tokens=total(names.DECODED, "mode", "prefill_cache"),
         running_requests=gauge(names.RUNNING),
         waiting_requests=gauge(names.WAITING),
         tokens_in_use=gauge(names.TOKENS_IN_USE),
@@ -131,13 +145,12 @@ def _unit_state(samples: list[Sample]) -> UnitState:
     )
 
 
-def _with_server(unit: UnitState, server: list[Sample], definition: Definition) -> UnitState:
+def _with_server(unit: UnitState, server: UnitSeries, values: Sequence[float], definition: Definition) -> UnitState:
     """The only scheduler, with what the server counts for all."""
 
     def total(name: str) -> float | None:
-        values = [sample for sample in server if sample.name == name]
-        whole = [sample.value for sample in values if sample.labels.get("cache_source") == "total"]
-        return sum(whole or [sample.value for sample in values]) if values else None
+        whole = server.chosen(name, "cache_source", "total")
+        return sum(values[position] for position in whole) if whole else server.total(values, name)
 
     # The first token of a request comes from its prefill; the others from decode steps.
     generated, finished, verified = total(names.GENERATED), total(names.FINISHED), total(names.VERIFIED)
@@ -192,6 +205,6 @@ def _unit_name(rank: str, lowest: tuple[int, int], info: EngineInfo) -> str:
     return " ".join(tags)
 
 
-def _number(sample: Sample, label: str) -> int:
-    text = sample.labels.get(label, "0")
+def _number(series: Series, label: str) -> int:
+    text = series.labels.get(label, "0")
     return int(text) if text.isdigit() else 0

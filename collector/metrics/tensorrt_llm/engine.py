@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from collector.domain.arguments import Argument, Arguments, Value
@@ -17,10 +18,10 @@ from collector.metrics.base import (
     Interval,
     Taken,
     UnitState,
-    series_key,
 )
-from collector.metrics.counting import ALONE, positions, until_counted
+from collector.metrics.counting import ALONE, until_counted
 from collector.metrics.exposition import Sample
+from collector.metrics.samples import Samples, UnitSeries, process_ids
 from collector.metrics.tensorrt_llm import names
 from collector.metrics.tensorrt_llm.iterations import read_iterations
 
@@ -90,13 +91,13 @@ class TensorrtLlmMetrics(EngineMetrics):
 
     def state(self, samples: Iterable[Sample], info: EngineInfo, at: float) -> EngineState:
         """The server as a whole."""
-        kept = tuple(samples)
+        kept = Samples.of(samples)
         return EngineState(
             at=at,
-            units={ALONE: _unit_state(kept, info.arguments)},
+            units={ALONE: _unit_state(kept.table.derived(UnitSeries.whole), kept.values, info.arguments)},
             samples=kept,
-            counters={series_key(sample): sample.value for sample in kept if sample.name in names.COUNTERS},
-            processes=frozenset(sample.labels["pid"] for sample in kept if "pid" in sample.labels),
+            counter_names=names.COUNTERS,
+            processes=kept.table.derived(process_ids),
         )
 
     def interval(self, before: EngineState | None, after: EngineState, info: EngineInfo) -> Interval:
@@ -105,15 +106,11 @@ class TensorrtLlmMetrics(EngineMetrics):
         return until_counted(before, after, exact=True)
 
 
-def _unit_state(samples: Sequence[Sample], arguments: Arguments) -> UnitState:
+def _unit_state(series: UnitSeries, values: Sequence[float], arguments: Arguments) -> UnitState:
     """Steps are counted by position: each verify step drafted a first token. Else every draft is taken to be whole."""
-
-    def total(name: str) -> float | None:
-        found = [sample.value for sample in samples if sample.name == name]
-        return sum(found) if found else None
-
-    drafted_at = positions(samples, names.DRAFTED_AT, "token_position")
-    accepted_at = positions(samples, names.ACCEPTED_AT, "token_position")
+    total = partial(series.total, values)
+    drafted_at = series.positions(values, names.DRAFTED_AT, "token_position")
+    accepted_at = series.positions(values, names.ACCEPTED_AT, "token_position")
     counts: dict[str, Any] = {}
     depth, drafted, accepted = arguments.value(DEPTH), total(names.DRAFTED), total(names.ACCEPTED)
     if drafted_at:

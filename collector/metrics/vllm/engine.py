@@ -16,14 +16,15 @@ from collector.metrics.base import (
     InfoPaths,
     Interval,
     UnitState,
-    series_key,
 )
-from collector.metrics.counting import counted_interval, positions
+from collector.metrics.counting import counted_interval
 from collector.metrics.exposition import Sample, written
+from collector.metrics.samples import Samples, SeriesTable, UnitSeries
 from collector.metrics.vllm import names
 from collector.metrics.vllm.server import SERVER_INFO, VERSION, cache_arguments, read_documents
 
 DEPTH: Final = "speculative_config.num_speculative_tokens"
+_COMPUTED: Final = ("source", "local_compute")
 
 
 class VllmMetrics(EngineMetrics):
@@ -66,16 +67,16 @@ class VllmMetrics(EngineMetrics):
         def tell(name: str, value: object, text: str) -> None:
             found[name] = Argument(name, effective=value, effective_evidence=Evidence(source, None, text))  # type: ignore[arg-type]
 
-        plain = [_plain(sample) for sample in samples]
-        deepest = max((sample for sample in plain if sample.name == names.ACCEPTED_AT), key=_position, default=None)
-        known = {sample.name for sample in plain}
+        plain = _plain(samples)
+        deepest = max(plain.named(names.ACCEPTED_AT), key=_position, default=None)
+        known = plain.table.by_name.keys()
         if deepest is not None:
             tell(DEPTH, _position(deepest) + 1, written(deepest))
         elif names.EMITTED in known:
             tell("speculative_config.method", UNKNOWN_METHOD, f"{names.EMITTED} of the V0 engine is there")
         elif names.CACHE_USAGE[0] in known and not known & {names.DRAFTS, names.DRAFTED}:
             tell("speculative_config", None, f"no {names.DRAFTS} among the metrics")
-        config = next((sample for sample in plain if sample.name == names.CACHE_CONFIG), None)
+        config = next(plain.named(names.CACHE_CONFIG), None)
         if config is not None:
             for name, value in cache_arguments(config.labels).items():
                 tell(name, value, f'{names.CACHE_CONFIG}{{{name}="{value}"}}')
@@ -84,20 +85,13 @@ class VllmMetrics(EngineMetrics):
     def state(self, samples: Iterable[Sample], info: EngineInfo, at: float) -> EngineState:
         """One state an engine; a single one has no name."""
         del info
-        plain = [_plain(sample) for sample in samples]
-        engines: dict[str, list[Sample]] = {}
-        for sample in plain:
-            if sample.name in names.READ:
-                engines.setdefault(sample.labels.get("engine", "0"), []).append(sample)
+        plain = _plain(samples)
         return EngineState(
             at=at,
-            units={
-                f"engine {engine}" if len(engines) > 1 else "": _unit_state(engines[engine])
-                for engine in sorted(engines, key=lambda text: (len(text), text))
-            },
-            samples=tuple(plain),
-            counters={series_key(sample): sample.value for sample in plain if sample.name in names.COUNTERS},
-            started_at=next((sample.value for sample in plain if sample.name == names.PROCESS_START), None),
+            units={unit: _unit_state(series, plain.values) for unit, series in plain.table.derived(_units).items()},
+            samples=plain,
+            counter_names=names.COUNTERS,
+            started_at=plain.first(names.PROCESS_START),
         )
 
     def interval(self, before: EngineState | None, after: EngineState, info: EngineInfo) -> Interval:
@@ -106,27 +100,36 @@ class VllmMetrics(EngineMetrics):
         return counted_interval(before, after)
 
 
-def _unit_state(samples: list[Sample]) -> UnitState:
+def _units(table: SeriesTable) -> dict[str, UnitSeries]:
+    """The series of each engine; a single one has no name."""
+    engines: dict[str, list[int]] = {}
+    for position, series in enumerate(table.series):
+        if series.name in names.READ:
+            engines.setdefault(series.labels.get("engine", "0"), []).append(position)
+    return {
+        f"engine {engine}" if len(engines) > 1 else "": UnitSeries(table, engines[engine])
+        for engine in sorted(engines, key=lambda text: (len(text), text))
+    }
+
+
+def _unit_state(series: UnitSeries, values: Sequence[float]) -> UnitState:
     """What one engine counts. A V0 engine's draft counters add their own totals up again and again, and are left out."""
 
-    def total(*choices: str, source: str = "") -> float | None:
-        for name in choices:
-            found = [s.value for s in samples if s.name == name and s.labels.get("source", "").startswith(source)]
-            if found:
-                return sum(found)
-        return None
+    def total(*choices: str) -> float | None:
+        return next((series.total(values, name) for name in choices if name in series), None)
 
-    v0 = total(names.EMITTED) is not None
+    v0 = names.EMITTED in series
     first, decoded = total(names.FIRST_TOKENS), total(*names.DECODE_STEPS)
     prompt_tokens, queries = total(names.PROMPT_TOKENS), total(names.CACHE_QUERIES)
-    computed = total(names.PROMPT_TOKENS_BY_SOURCE, source="local_compute")
-    if computed is not None and prompt_tokens is not None:
-        cached: float | None = prompt_tokens - computed
+    computed, cached = None, None
+    if prompt_tokens is not None and series.chosen(names.PROMPT_TOKENS_BY_SOURCE, *_COMPUTED):
+        computed = series.total(values, names.PROMPT_TOKENS_BY_SOURCE, *_COMPUTED) or 0.0
+        cached = prompt_tokens - computed
     elif queries:
         cached = total(names.CACHE_HITS) or 0.0
         computed = queries - cached
-    else:  # the cache is off, or not told of
-        computed, cached = (prompt_tokens, 0.0) if queries is not None else (None, None)
+    elif queries is not None:  # the cache is off
+        computed, cached = prompt_tokens, 0.0
     return UnitState(
         generated_tokens=total(names.GENERATED),
         target_passes=None if v0 else total(names.ITERATIONS),
@@ -137,7 +140,7 @@ def _unit_state(samples: list[Sample]) -> UnitState:
         verify_steps=None if v0 else total(names.DRAFTS),
         accepted_tokens=None if v0 else total(names.ACCEPTED),
         drafted_tokens=None if v0 else total(names.DRAFTED),
-        accepted_at=None if v0 else positions(samples, names.ACCEPTED_AT, "position"),
+        accepted_at=None if v0 else series.positions(values, names.ACCEPTED_AT, "position"),
         preemptions=total(names.PREEMPTIONS),
         running_requests=total(names.RUNNING),
         waiting_requests=total(names.WAITING),
@@ -146,10 +149,14 @@ def _unit_state(samples: list[Sample]) -> UnitState:
     )
 
 
-def _plain(sample: Sample) -> Sample:
-    if sample.name.startswith(names.SANITISED):
-        return sample._replace(name=sample.name.replace(names.SANITISED, names.PREFIX, 1))
-    return sample
+def _plain(samples: Iterable[Sample]) -> Samples:
+    """The samples under the names with a colon."""
+    given = Samples.of(samples)
+    return Samples(given.table.derived(_plain_table), given.values)
+
+
+def _plain_table(table: SeriesTable) -> SeriesTable:
+    return table.renamed(names.SANITISED, names.PREFIX)
 
 
 def _position(sample: Sample) -> int:
