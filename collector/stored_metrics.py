@@ -67,7 +67,7 @@ class _Known:
 
 
 class StoredMetrics:
-    """Reads the metrics of many engines out of a store. Call :meth:`poll` from time to time."""
+    """Reads the metrics of many engines out of a store. Call :meth:`step` from time to time."""
 
     def __init__(
         self,
@@ -97,13 +97,16 @@ class StoredMetrics:
         self._labels = dict(labels or {})
         self._now = now
         self._known: dict[str, _Known] = {}
-        self.engines: set[str] = set()
-        """Addresses of all processes that were told of."""
+        self._read_up_to: float | None = None
+        self.scrapes = 0
+        """Scrapes that were stored."""
+        self.run_ids: dict[int, None] = {}
+        """The runs they were stored in, in order."""
         self.problems: dict[str, str] = {}
         """What is to be said of some of them, by address."""
 
-    def poll(self) -> int:
-        """Store what came since the last call; returns how many scrapes that were.
+    def step(self) -> bool:
+        """Store the next stretch of what came since; whether there is a further one.
 
         Raises:
             SourceError: the store does not answer as it should; what was stored before stays.
@@ -113,40 +116,41 @@ class StoredMetrics:
         end = now - SETTLED_SECONDS
         with self._database.reading() as connection:
             position = scraped_at(connection, self.name)
-        begin = min(now - self._since, end) if position is None else position - OVERLAP_SECONDS
+        begin = self._read_up_to
+        if begin is None:
+            begin = min(now - self._since, end) if position is None else position - OVERLAP_SECONDS
         reached = begin if position is None else position
-        count = 0
-        while begin < end:
-            begin, seen, stored = self._stretch(begin, end)
-            count += stored
-            reached = max(reached, seen, begin - LATEST_SECONDS)
-            self._note(reached)
-        if position is None:
-            self._note(reached)
-        return count
-
-    def _note(self, reached: float) -> None:
+        if begin < end:
+            until, seen = self._stretch(begin, end)
+            reached = max(reached, seen, until - LATEST_SECONDS)
+        else:
+            until = end
         with self._database.transaction() as connection:
             note_read(connection, self.name, reached)
+        self._read_up_to = until if until < end else None  # at the end the next look begins a little before
+        return until < end
 
-    def _stretch(self, begin: float, end: float) -> tuple[float, float, int]:
-        """Store one stretch; returns its end, the last instant that was told of (0 if none), how many scrapes were stored."""
+    def close(self) -> None:
+        """Close the connections to the store."""
+        self._api.endpoint.close()
+
+    def _stretch(self, begin: float, end: float) -> tuple[float, float]:
+        """Store one stretch; returns its end and the last instant that was told of, 0 if none was."""
         selectors = [selector(_names(engine), self._matchers) for engine in engines()]
         until, series = self._api.read(selectors, begin, end)
         if not series:
-            return until, 0.0, 0
+            return until, 0.0
         generic = sorted({name for engine in engines() for name in engine.sample_names} - _engine_names())
         jobs = sorted({item.labels[_JOB] for item in series if _JOB in item.labels})
         matchers = ",".join(filter(None, (self._matchers, one_of(_JOB, jobs) if jobs else "")))
         beside = self._api.read_all([selector(generic, matchers)], begin, until)
         seen = max(item.samples[-1][0] for item in series)
-        count = 0
         for engine in engines():
             own = [item for item in series if item.labels[_NAME] in engine.sample_names]
             extra = [item for item in beside if item.labels[_NAME] in engine.sample_names]
             for address, place, told in self._processes(engine, own, extra):
-                count += self._store(engine, address, place, told)
-        return until, seen, count
+                self._store(engine, address, place, told)
+        return until, seen
 
     # ---- which series are of one process
 
@@ -200,8 +204,8 @@ class StoredMetrics:
 
     # ---- storing
 
-    def _store(self, engine: EngineMetrics, address: str, place: Place, told: _Told) -> int:
-        """Store the scrapes of one process that are new; returns how many were."""
+    def _store(self, engine: EngineMetrics, address: str, place: Place, told: _Told) -> None:
+        """Store the scrapes of one process that are new."""
         known = self._known.get(address)
         if known is None or known.labels != told.labels:
             labels = {name: value for name, value in told.labels if name != _INSTANCE} | self._labels
@@ -209,17 +213,15 @@ class StoredMetrics:
             with self._database.reading() as connection:
                 known = _Known(recorder, told.labels, scraped_at(connection, address))
             self._known[address] = known
-        self.engines.add(address)
-        count = 0
         for at in sorted(told.scrapes):
             if known.after is not None and at <= known.after:
                 continue
             samples = told.scrapes[at]
             info = with_stated(engine, EngineInfo(), samples, place.source)
-            known.recorder.store(Scrape(engine, info, engine.state(samples, info, at)))
+            stored = known.recorder.store(Scrape(engine, info, engine.state(samples, info, at)))
             known.after = at
-            count += 1
-        return count
+            self.run_ids[stored.run_id] = None
+            self.scrapes += 1
 
 
 def _names(engine: EngineMetrics) -> list[str]:

@@ -24,6 +24,7 @@ from dashboard.collecting import Collection
 from dashboard.database_store import DatabaseStore
 from dashboard.diagnoses import Diagnoses
 from dashboard.exporter import metrics_router
+from dashboard.feeding import Feeding
 from dashboard.judging import Sweep
 from dashboard.outbox import Outbox
 from dashboard.settings import Settings, address_of
@@ -46,12 +47,15 @@ class Worker(Protocol):
         """Work until ``stop`` is set."""
 
 
-def build_app(diagnoses: Diagnoses, settings: Settings, collection: Collection | None = None) -> FastAPI:
+def build_app(
+    diagnoses: Diagnoses, settings: Settings, collection: Collection | None = None, feeding: Feeding | None = None
+) -> FastAPI:
     """Pages, API and exporter on one database."""
     token = settings.service.token
     app = create_app(DatabaseStore(diagnoses), token=token.reveal() if token else None)
     app.include_router(metrics_router(diagnoses.database))
     app.state.collection = collection
+    app.state.feeding = feeding
     app.include_router(targets.router)
     return app
 
@@ -65,7 +69,7 @@ def run_service(
 ) -> None:
     """Serve until SIGINT or SIGTERM; ``announce`` gets the address once it is bound.
 
-    On SIGHUP the targets of ``read_again`` are watched from then on.
+    On SIGHUP the targets and sources of ``read_again`` are watched from then on.
 
     Raises:
         RefusedError: the place to listen on is open to others and no token is set, or it is taken.
@@ -74,27 +78,31 @@ def run_service(
     refuse_open_bind(service.host, service.token.reveal() if service.token else None)
     diagnoses = Diagnoses(database, settings.thresholds)
     collection = Collection(database, settings.targets)
+    feeding = Feeding(database, settings.sources)
     workers: list[Worker] = [
         collection,
+        feeding,
         Sweep(diagnoses, Alerting(settings.channels, settings.public_url)),
         Outbox(database, settings.channels),
     ]
     with _listening(service.host, service.port) as listening:
         announce(address_of(service.host, listening.getsockname()[1]))
-        app = build_app(diagnoses, settings, collection)
-        asyncio.run(_serve(app, listening, workers, lambda: _read_again(collection, read_again)))
+        app = build_app(diagnoses, settings, collection, feeding)
+        asyncio.run(_serve(app, listening, workers, lambda: _read_again(collection, feeding, read_again)))
 
 
-def _read_again(collection: Collection, read: Callable[[], Settings] | None) -> None:
-    """Take over the targets of the settings as they are now; settings that cannot be read change nothing."""
+def _read_again(collection: Collection, feeding: Feeding, read: Callable[[], Settings] | None) -> None:
+    """Take over the targets and sources of the settings as they are now; settings that cannot be read change nothing."""
     if read is None:
         return
     try:
-        collection.replace(read().targets)
+        settings = read()
+        collection.replace(settings.targets)
+        feeding.replace(settings.sources)
     except DraftscopeError as error:
         _LOG.error("the settings were read again and cannot be used: %s", error)
     else:
-        _LOG.info("the targets were read again")
+        _LOG.info("the targets and sources were read again")
 
 
 async def _serve(

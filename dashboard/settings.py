@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 from analysis.thresholds import Thresholds
 from collector.domain.errors import MalformedInput, UnknownName, UnreadableInput
+from dashboard.feeds import read_sources
+from dashboard.feeds.base import HttpSource, Source
 from dashboard.masked import Secret, SecretUrl
 from dashboard.sinks import sink_kinds
 from dashboard.sinks.base import SinkConfig
@@ -59,6 +61,7 @@ class Settings:
     thresholds: Thresholds = field(default_factory=Thresholds)
     channels: tuple[Channel, ...] = ()
     targets: tuple[Target, ...] = ()
+    sources: tuple[Source, ...] = ()
 
     @property
     def public_url(self) -> str:
@@ -72,9 +75,12 @@ class Settings:
         values = [getattr(self.service, item.name) for item in fields(self.service)]
         values += [getattr(config, item.name) for config in configs for item in fields(config)]
         values += [target.api_key for target in self.targets]
+        stores = [source for source in self.sources if isinstance(source, HttpSource)]
+        for store in stores:
+            values += [store.api_key, store.password, *store.headers.values()]
         texts = [value.reveal() for value in values if isinstance(value, Secret)]
         addresses = [value.reveal() for value in values if isinstance(value, SecretUrl)]
-        addresses += [target.url or target.dns for target in self.targets]
+        addresses += [target.url or target.dns for target in self.targets] + [store.url for store in stores]
         passwords = [urlsplit(address).password for address in addresses]
         return (*texts, *(word for word in passwords if word))
 
@@ -100,7 +106,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
     path, table = _read_file(file, environ)
     where = str(path) if path else ""
     top = [item.name for item in fields(Service)]
-    refuse_unknown(table, [*top, "thresholds", "alerts", "targets"], where)
+    refuse_unknown(table, [*top, "thresholds", "alerts", "targets", "sources"], where)
     service = {key: table[key] for key in top if key in table}
     thresholds = _table(table, "thresholds", where)
     place = where
@@ -116,6 +122,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
         read_table(Thresholds, thresholds, f"{place}, [thresholds]"),
         _channels(table, where),
         read_targets(table.get("targets", []), where),
+        read_sources(table.get("sources", []), where),
     )
     _check(settings.service, place)
     return settings

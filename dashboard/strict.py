@@ -1,14 +1,19 @@
-"""Tables of settings into dataclasses: unknown keys and wrong types are errors, and no error shows a secret."""
+"""Tables of settings into dataclasses: unknown keys and wrong types are errors, and no error shows a secret.
+
+A secret may stand elsewhere: ``{ env = "NAME" }`` or ``{ file = "/run/secrets/name" }`` in its place.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
 import math
+import os
 import types
 import typing
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from collector.domain.errors import MalformedInput, UnknownName
@@ -58,9 +63,14 @@ def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> Non
     known = list(known)
     for key in keys:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1, 0.5)
-            hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
-            raise UnknownName(f"no setting is named {key!r}", where=where, hint=hint)
+            raise UnknownName(f"no setting is named {key!r}", where=where, hint=nearest(key, known))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What may be meant by a name that does not exist."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, 1, 0.5)
+    return f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
 
 
 def read_value(hint: Any, value: Any, key: str, where: str) -> Any:
@@ -70,10 +80,36 @@ def read_value(hint: Any, value: Any, key: str, where: str) -> Any:
         MalformedInput: it is of another type.
     """
     kind = _plain_type(hint)
+    if kind is Mapping and isinstance(value, dict):
+        kind_of_values = typing.get_args(hint)[1]
+        return {name: read_value(kind_of_values, item, f"{key}.{name}", where) for name, item in value.items()}
+    if issubclass(kind, Secret) and isinstance(value, dict):
+        value = _secret_from_elsewhere(value, key, where)
     converted = _convert(kind, value)
     if converted is None:
         raise MalformedInput(f"{key} is not {_word(hint)}", where=where, hint=f"for instance {key} = {_example(hint)}")
     return converted
+
+
+def _secret_from_elsewhere(table: Mapping[str, Any], key: str, where: str) -> str:
+    """The secret that an environment variable or the first line of a file holds."""
+    places = [(name, text) for name, text in table.items() if name in ("env", "file") and isinstance(text, str)]
+    if len(places) != 1 or len(table) != 1:
+        hint = f'{key} = {{ env = "NAME" }} or {key} = {{ file = "/run/secrets/name" }}'
+        raise MalformedInput(f"{key} names no place of a secret", where=where, hint=hint)
+    (kind, place), *_ = places
+    if kind == "env":
+        found = os.environ.get(place, "")
+        why = "" if found else f"the environment variable {place} is not set"
+    else:
+        try:
+            found = Path(place).read_text(encoding="utf-8").strip()
+            why = "" if found else f"the file {place} is empty"
+        except (OSError, UnicodeDecodeError) as error:
+            found, why = "", f"the file {place} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
+    if not found:
+        raise MalformedInput(f"there is no secret for {key}", why=why, where=where, hint="check the name")
+    return found
 
 
 def from_text(hint: Any, text: str) -> Any:
@@ -98,8 +134,7 @@ def _convert(kind: type, value: Any) -> Any:
     if kind is tuple:
         return tuple(value) if isinstance(value, list) and all(isinstance(item, str) for item in value) else None
     if kind is Mapping:
-        texts = isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
-        return value if texts else None
+        return None
     if kind is float:
         number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         return float(value) if number else None

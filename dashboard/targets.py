@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from collector.domain.errors import DraftscopeError, MalformedInput
 from collector.domain.redaction import redact_text
 from dashboard.masked import Secret
-from dashboard.strict import read_table, refuse_unknown
+from dashboard.strict import read_table
 
 if TYPE_CHECKING:
     from collector.sources.http import Endpoint
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SHORTEST_SECONDS: Final = 1.0
 """Between two scrapes; more often would disturb the engine."""
 _PLACES: Final = ("url", "file", "dns")
-LABELS: Final = "labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,19 +98,14 @@ def read_targets(entries: Any, where: str) -> tuple[Target, ...]:
 
 
 def _target(entry: Mapping[str, Any], where: str) -> Target:
-    refuse_unknown(entry, [item.name for item in fields(Target)], where)
-    labels = entry.get(LABELS, {})
-    texts = isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values())
-    if not texts:
-        raise MalformedInput("labels is no table of texts", where=where, hint='labels = { team = "search" }')
-    target = read_table(Target, {key: value for key, value in entry.items() if key != LABELS}, where, labels=labels)
+    target = read_table(Target, entry, where)
     given = [name for name in _PLACES if getattr(target, name).strip()]
     if len(given) != 1:
         stated = f"a target has {' and '.join(given)}" if given else "a target has no address"
         raise MalformedInput(
             stated, why="it needs one of url, file and dns", where=where, hint='url = "http://gpu7:30000"'
         )
-    if not target.file and not _is_address(target.place):
+    if not target.file and not is_address(target.place):
         raise MalformedInput(f"{given[0]} is no address", where=where, hint=f'{given[0]} = "http://gpu7:30000"')
     if not target.interval_seconds >= SHORTEST_SECONDS:
         raise MalformedInput(
@@ -127,7 +121,8 @@ def _target(entry: Mapping[str, Any], where: str) -> Target:
     return target
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a server; the scheme may be left out."""
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

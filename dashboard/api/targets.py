@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 
 from dashboard.collecting import Collection, TargetState
+from dashboard.feeding import Feeding, SourceState
 
 router = APIRouter(prefix="/api/v1")
 
@@ -49,3 +50,35 @@ def list_targets(request: Request) -> TargetList:
 
 def _row(state: TargetState) -> TargetRow:
     return TargetRow(**{name: getattr(state, name) for name in TargetRow.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """One source: what is read there, and since when it cannot be; ``error`` is empty while all is well."""
+
+    kind: str
+    place: str
+    runs: int
+    failures_in_a_row: int
+    last_success_at: float | None
+    problems: tuple[str, ...]
+    error: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceList:
+    """Every source that is read."""
+
+    sources: list[SourceRow]
+
+
+@router.get("/sources", summary="Stores of metrics and logs that are read")
+def list_sources(request: Request) -> SourceList:
+    """How reading each source goes."""
+    feeding: Feeding | None = request.app.state.feeding
+    return SourceList([] if feeding is None else [_source_row(state) for state in feeding.states()])
+
+
+def _source_row(state: SourceState) -> SourceRow:
+    return SourceRow(**{name: getattr(state, name) for name in SourceRow.__slots__})

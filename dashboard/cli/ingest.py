@@ -32,6 +32,7 @@ from dashboard.cli.bundles import (
 from dashboard.cli.console import errors, output
 from dashboard.cli.process import prepare_for_bulk
 from dashboard.cli.serve import ConfigOption
+from dashboard.cli.stores import ApiKey, Header, Prometheus, Select, Since, StoreOptions, Tenant, read_store
 
 if TYPE_CHECKING:
     from collector.bundle import BundleOptions
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collector.ingest import IngestReport, Progress
     from collector.log_writer import Owner
     from dashboard.diagnoses import Diagnosed
+    from dashboard.feeds.base import Source
 
 FOLLOW_SECONDS: Final = 1.0
 """How long is waited for a followed log to grow."""
@@ -75,10 +77,24 @@ def ingest(
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on storing what is appended to the logs, until interrupted.")
     ] = False,
+    prometheus: Prometheus = None,
+    select: Select = None,
+    since: Since = "1h",
+    tenant: Tenant = None,
+    header: Header = None,
+    api_key: ApiKey = None,
     config: ConfigOption = None,
 ) -> None:
-    """Store the runs of log files and bundles and judge them; safe to repeat and to interrupt."""
+    """Store the runs of log files, bundles and stores and judge them; safe to repeat and to interrupt."""
     prepare_for_bulk()
+    labels = named_texts("--label", label or [])
+    store = StoreOptions(prometheus, select, since, tenant, named_texts("--header", header or []), api_key)
+    source = store.source(deployment, labels)
+    if source is not None:
+        if paths or dry_run:
+            raise InputError("a store is read by itself", hint="leave out the paths and --dry-run")
+        _read_store(source, config, follow=follow)
+        return
     if not paths:
         raise InputError(
             "nothing was given to read", hint="draftscope ingest PATH, for instance server.log; - is standard input"
@@ -100,7 +116,7 @@ def ingest(
     if dry_run:
         _dry_run(paths, options)
         return
-    from collector.ingest import ingest as store
+    from collector.ingest import ingest as ingest_files
     from collector.log_writer import Owner
     from collector.storage.windows import count_windows
     from dashboard.alerts import Alerting
@@ -109,7 +125,6 @@ def ingest(
     from dashboard.judging import judge_runs
     from dashboard.settings import load_settings
 
-    labels = parsed_labels(label or [])
     settings = load_settings(config)
     alerting = Alerting(settings.channels, settings.public_url)
     with open_configured(settings.service.database_url) as database:
@@ -117,13 +132,22 @@ def ingest(
             _follow(Owner(database, time.time, deployment, labels), paths, options)
             return
         with _progress() as progress:
-            report = store(database, paths, options, deployment=deployment, labels=labels, progress=progress)
+            report = ingest_files(database, paths, options, deployment=deployment, labels=labels, progress=progress)
         with database.reading() as connection:
             windows = count_windows(connection, report.run_ids)
         judged: dict[int, Diagnosed] | None = None
         if windows <= MOST_JUDGED_WINDOWS:
             judged = judge_runs(Diagnoses(database, settings.thresholds), report.run_ids, alerting)
         _print(report, judged, settings.public_url)
+
+
+def _read_store(source: Source, config: Path | None, *, follow: bool) -> None:
+    from dashboard.database import open_configured
+    from dashboard.settings import load_settings
+
+    settings = load_settings(config)
+    with open_configured(settings.service.database_url) as database:
+        read_store(database, source, settings, follow=follow)
 
 
 def _dry_run(paths: list[Path], options: BundleOptions) -> None:
@@ -156,19 +180,20 @@ def _follow(owner: Owner, paths: list[Path], options: BundleOptions) -> None:
     follow(owner, paths, options, stop=stopped.is_set, pause=lambda: stopped.wait(FOLLOW_SECONDS), news=tell)
 
 
-def parsed_labels(texts: list[str]) -> dict[str, str]:
+def named_texts(option: str, texts: list[str]) -> dict[str, str]:
     """``team=search`` and the like.
 
     Raises:
         InputError: one has no name or no ``=``.
     """
-    labels = {}
+    found = {}
     for text in texts:
         name, separator, value = text.partition("=")
         if not name.strip() or not separator:
-            raise InputError(f"--label {text!r} is not NAME=TEXT", hint="for instance --label team=search")
-        labels[name.strip()] = value.strip()
-    return labels
+            shown = repr(text) if option == "--label" else "a text"
+            raise InputError(f"{option} {shown} is not NAME=TEXT", hint=f"for instance {option} team=search")
+        found[name.strip()] = value.strip()
+    return found
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from collector.domain.errors import InputError
 from collector.domain.windows import Origin, Window
 from dashboard.cli.console import errors, output
 from dashboard.cli.serve import ConfigOption
+from dashboard.durations import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,30 +25,11 @@ if TYPE_CHECKING:
 
 SHORTEST: Final = 1.0
 """Seconds between two scrapes; more often would disturb the engine."""
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command()(scrape)
-
-
-def duration(text: str, option: str) -> float:
-    """Seconds of a duration: ``15s``, ``1m``, ``1m30s``, ``500ms``, or a number of seconds.
-
-    Raises:
-        InputError: it is none, or not above 0.
-    """
-    stripped = text.strip().lower()
-    seconds: float | None = None
-    if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", stripped):
-        seconds = float(stripped)
-    elif stripped and "".join(match[0] for match in _PART.finditer(stripped)) == stripped:
-        seconds = sum(float(match[1]) * _UNITS[match[2]] for match in _PART.finditer(stripped))
-    if not seconds:
-        raise InputError(f"{option} {text!r} is not a duration", hint="for instance 15s, 1m or 1m30s")
-    return seconds
 
 
 def scrape(

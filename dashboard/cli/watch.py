@@ -23,7 +23,8 @@ from dashboard.cli.bundles import (
     accuracies,
 )
 from dashboard.cli.console import output
-from dashboard.cli.scrape import SHORTEST, duration
+from dashboard.cli.scrape import SHORTEST
+from dashboard.durations import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,7 +23,8 @@ from collector.sources.scrape import Scraper
 from collector.storage.engine import Database, open_database
 from collector.storage.runs import list_runs, load_run
 from dashboard.cli import main
-from dashboard.cli.scrape import duration, keep_scraping
+from dashboard.cli.scrape import keep_scraping
+from dashboard.durations import duration
 from tests.live.conftest import Watched
 from tests.live.recorded import recorded
 from tests.live.replay import QuietHandler, replay, serve
