@@ -33,7 +33,7 @@ SETTINGS: Final = "settings"
 PREDICTION: Final = "resolve"
 """Stands for a rule where a prediction could not be made."""
 NOT_ACTIVE: Final = "FLG006"
-_ABSENT: Final = "no such flag"
+ABSENT: Final = "no such flag"
 STARTS: Final = "starts"
 _LONGEST: Final = 120
 """Characters of an engine's message in the headline."""
@@ -124,7 +124,8 @@ class Check:
     on something. Where the release is not known, ``resolution`` holds for the newest releases in a row that take the
     command and make the same of it, ``starts`` says which take it, ``differences`` where these differ. ``corrected`` is a
     command of which nothing is overridden, ignored or refused, ``None`` where none is needed or
-    known; ``corrections`` say what was done to get there.
+    known; ``corrections`` say what was done to get there. ``by_release`` has what each release that was read makes of the
+    command, where the release is not known.
     """
 
     launch: LaunchCommand
@@ -139,6 +140,7 @@ class Check:
     differences: tuple[Difference, ...] = ()
     corrected: LaunchCommand | None = None
     corrections: tuple[Correction, ...] = field(default=())
+    by_release: tuple[Resolution, ...] = field(default=(), repr=False)
 
     @property
     def engine(self) -> str:
@@ -167,7 +169,7 @@ class Check:
             return f"Nothing can be predicted: {self.resolution.reason}."
         if self.refused:
             message = self.resolution.rejections[0].message or self.resolution.rejections[0].step.condition
-            return f"The engine will refuse to start: {_short(message)}."
+            return f"The engine will refuse to start: {short(message)}."
         critical = [finding for finding in self.findings if finding.severity is Severity.CRITICAL]
         if critical:
             return f"{critical[0].title}."
@@ -239,8 +241,7 @@ class Check:
 
 def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand], str]) -> Check:
     """Judge a launch command; ``render`` writes the corrected one as text."""
-    releases = known_releases(launch.engine) if given.release is None else ()
-    each = [_resolve(launch, given, ReleaseRange(release, release)) for release in releases]
+    each = resolve_each(launch, given) if given.release is None else ()
     taking = [one for one in each if not one.rejections]
     span = _newest_that_agree(launch, each)
     record = RunRecord(
@@ -275,7 +276,14 @@ def check(launch: LaunchCommand, given: Given, render: Callable[[LaunchCommand],
         differences=_differences(launch, taking),
         corrected=None if corrected is None else replace(corrected, text=render(corrected)),
         corrections=corrections,
+        by_release=each,
     )
+
+
+def resolve_each(launch: LaunchCommand, given: Given) -> tuple[Resolution, ...]:
+    """What each release that was read makes of the command, oldest first."""
+    releases = known_releases(launch.engine)
+    return tuple(_resolve(launch, given, ReleaseRange(release, release)) for release in releases)
 
 
 def document(checks: Sequence[Check]) -> dict[str, Any]:
@@ -383,7 +391,7 @@ def _newest_that_agree(launch: LaunchCommand, each: Sequence[Resolution]) -> Rel
     newest: list[Release | None] = []
     agreed: list[str] = []
     for one in reversed(each):
-        made = [_outcome(one, name) for name in names]
+        made = [outcome(one, name) for name in names]
         if not one.rejections and (not newest or made == agreed):
             newest.append(one.release)
             agreed = made
@@ -395,16 +403,16 @@ def _newest_that_agree(launch: LaunchCommand, each: Sequence[Resolution]) -> Rel
 def _starts(each: Sequence[Resolution]) -> tuple[tuple[str, str], ...]:
     """Which releases take the command, and why others refuse it."""
     return _stretches(
-        (one.release, f"refused: {_short(one.rejections[0].message)}" if one.rejections else STARTS) for one in each
+        (one.release, f"refused: {short(one.rejections[0].message)}" if one.rejections else STARTS) for one in each
     )
 
 
 def _differences(launch: LaunchCommand, each: Sequence[Resolution]) -> tuple[Difference, ...]:
     """Where the releases that take the command treat it differently: flags asked for, and defaults overridden."""
     found = []
-    for name in dict.fromkeys([*launch.requested, *(name for one in each for name in _overridden_defaults(one))]):
-        said = ((one.release, _outcome(one, name)) for one in each)
-        stretches = _stretches(pair for pair in said if pair[1] != _ABSENT)
+    for name in dict.fromkeys([*launch.requested, *(name for one in each for name in overridden_defaults(one))]):
+        said = ((one.release, outcome(one, name)) for one in each)
+        stretches = _stretches(pair for pair in said if pair[1] != ABSENT)
         if len(stretches) > 1:
             found.append(Difference(name, stretches))
     return tuple(found)
@@ -420,7 +428,7 @@ def _stretches(said: Iterable[tuple[Release | None, str]]) -> tuple[tuple[str, s
     return tuple((_span(first, last), text) for first, last, text in found)
 
 
-def _overridden_defaults(resolution: Resolution) -> list[str]:
+def overridden_defaults(resolution: Resolution) -> list[str]:
     """Defaults that were more than "not set" and are replaced, or whose replacement the engine tells."""
     return [
         change.flag
@@ -435,7 +443,8 @@ def _flags_in_words(names: Iterable[str]) -> str:
     return words.listing([words.flag(name) for name in names])
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """An engine's message on one line, cut where it is long."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
@@ -444,11 +453,11 @@ def _span(first: Release, last: Release) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _outcome(resolution: Resolution, name: str) -> str:
+def outcome(resolution: Resolution, name: str) -> str:
     """What one release makes of a flag, in words."""
     if name in resolution.effective:
         ignored = any(item.flag == name for item in resolution.ignored)
         return words.value(resolution.effective[name]) + (", without effect" if ignored else "")
     if name in resolution.depends:
         return f"depends on {resolution.depends[name]}"
-    return _ABSENT
+    return ABSENT

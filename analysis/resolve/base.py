@@ -13,7 +13,7 @@ ends as "depends on ...", never as a guess.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
@@ -395,6 +395,7 @@ class Engine:
         self.spelled = spelled
         self.sampled = sampled
         self._steps: list[Step] = []
+        self._steps_of: dict[Release, tuple[Step, ...]] = {}
 
     def step(
         self,
@@ -432,9 +433,14 @@ class Engine:
         """Every step, in the order the engine runs them."""
         return tuple(sorted(self._steps, key=lambda step: step.stage))
 
-    def steps_of(self, release: Release) -> Iterator[Step]:
-        """The steps of one release, in order."""
-        return (step for step in self.steps if release in step.releases)
+    def steps_of(self, release: Release) -> tuple[Step, ...]:
+        """The steps of one release, in order; kept for the releases that were read."""
+        steps = self._steps_of.get(release)
+        if steps is None:
+            steps = tuple(step for step in self.steps if release in step.releases)
+            if release in self.releases:
+                self._steps_of[release] = steps
+        return steps
 
     def resolve(self, launch: Launch) -> Resolution:
         """Run every step of the launch's release.

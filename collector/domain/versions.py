@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import total_ordering
 
+from collector.domain.errors import InputError
+
 _RELEASE = re.compile(r"[vb]?(\d+(?:\.\d+)*)(?:\.?(post|rc|dev)(\d+))?")
 _RANK = {"dev": -2, "rc": -1, "": 0, "post": 1}
 
@@ -111,3 +113,15 @@ class ReleaseRange:
 def _upper_key(release: Release) -> tuple[tuple[int, ...], bool, Release]:
     """Order of upper ends: one without suffix covers its post-releases, so it lies above them."""
     return release.numbers, not release.suffix, release
+
+
+def stated_release(text: str | None, option: str) -> Release | None:
+    """The release that an option or a field states, ``None`` where it states nothing.
+
+    Raises:
+        InputError: it is no release.
+    """
+    try:
+        return Release.parse(text) if text else None
+    except ValueError:
+        raise InputError(f"{option} {text!r} is not a release", hint="for instance 0.5.10 or 0.5.3.post2") from None

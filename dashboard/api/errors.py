@@ -103,5 +103,6 @@ def install(app: FastAPI) -> None:
 
 _PROTOCOL: Final = {
     404: ("There is nothing at this address", "all runs are at /, the API is described at /openapi.json"),
+    413: ("The request is too large", "the command line reads files of any size"),
     405: ("This address does not take that method", "/openapi.json says which it takes"),
 }

@@ -7,6 +7,7 @@ import secrets
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard.api.errors import ErrorParts, error_response
@@ -25,6 +26,9 @@ HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
+LARGEST_BODY: Final = 4 << 20
+"""Bytes of a request's body; more is refused before it is read whole."""
+
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -40,6 +44,15 @@ class Guard:
             await self.app(scope, receive, send)
             return
         started = False
+        taken = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > LARGEST_BODY:
+                raise HTTPException(413)
+            return message
 
         async def send_guarded(message: Message) -> None:
             nonlocal started
@@ -52,7 +65,7 @@ class Guard:
             await send(message)
 
         try:
-            await self.app(scope, receive, send_guarded)
+            await self.app(scope, receive_bounded, send_guarded)
         except Exception:
             number = secrets.token_hex(4)
             _LOG.exception("error %s: %s %s", number, scope["method"], scope["path"])

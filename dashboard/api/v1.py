@@ -80,7 +80,7 @@ def list_runs(
         200: {
             "description": "Verdicts, runs with arguments and quantities, findings with evidence, what was ruled out, "
             "what could not be judged and why, and what was read.",
-            "content": {"application/json": {"schema": reference()}},
+            "content": {"application/json": {"schema": reference("Diagnosis")}},
         },
     },
 )

@@ -81,12 +81,9 @@ def release_of(text: str | None, option: str = "--engine-version") -> Release | 
     Raises:
         InputError: it is no release.
     """
-    from collector.domain.versions import Release
+    from collector.domain.versions import stated_release
 
-    try:
-        return Release.parse(text) if text else None
-    except ValueError:
-        raise InputError(f"{option} {text!r} is not a release", hint="for instance 0.5.10 or 0.5.3.post2") from None
+    return stated_release(text, option)
 
 
 def accuracies(text: str | None) -> tuple[float, ...]:

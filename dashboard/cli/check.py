@@ -15,10 +15,8 @@ from dashboard.cli.reporting import FailOn, FailOnOption, FormatName, Output, co
 from dashboard.formats import find_format
 
 if TYPE_CHECKING:
-    from analysis.check import Given
     from collector.domain.arguments import LaunchCommand
     from collector.domain.drafts import ModelConfig
-    from collector.domain.versions import Release
 
 COMMAND_LINE = "command line"
 """Source of a command that was given as arguments."""
@@ -64,12 +62,14 @@ def check(
     ] = False,
 ) -> None:
     """Say what an engine will make of a launch command: what it changes, ignores or refuses."""
+    from dashboard.checking import Beside, judge, known_device, known_engine
+
     report = find_format(form)
     words = command or []
     files = [Path("-")] if words == ["-"] and file is None else []
     if file is not None:
         files = [file, *map(Path, words)]
-    known = _engine(engine)
+    known = known_engine(engine)
     problems: list[InputError] = []
     launches = _from_files(files, known, problems) if files else _from_words(words, known)
     for problem in problems:
@@ -82,18 +82,8 @@ def check(
         if problems:
             raise typer.Exit(EXIT_FAILED)
         raise _nothing(files, engine)
-    from analysis.check import check as judge
-    from collector.launch import render
-
-    release = release_of(engine_version)
-    if release is not None and len({launch.engine for launch in launches}) > 1:
-        raise InputError(
-            "--engine-version is given, and several engines are launched",
-            hint="say with --engine which of them is meant",
-        )
     draft, target = _model(draft_config), _model(target_config)
-    gpu = _device(device)
-    checks = [judge(launch, _given(launch, release, gpu, draft, target), render) for launch in launches]
+    checks = judge(launches, Beside(known, release_of(engine_version), known_device(device), draft, target))
     write_report(report.check(checks, console_for(write_to)), write_to)
     if problems or not any(item.predicted for item in checks):
         raise typer.Exit(EXIT_FAILED)
@@ -141,64 +131,9 @@ def _from_words(words: Sequence[str], engine: str | None) -> list[LaunchCommand]
     return [with_its_settings(launch, None) for launch in found]
 
 
-def _engine(name: str | None) -> str | None:
-    """The engine's name as launch commands are read under it.
-
-    Raises:
-        InputError: launch commands of this engine are not read.
-    """
-    if name is None:
-        return None
-    from collector.launch.dialects import dialects
-
-    known = {_plain(text): dialect.engine for dialect in dialects() for text in (dialect.engine, dialect.title)}
-    if _plain(name) not in known:
-        titles = ", ".join(dialect.title for dialect in dialects())
-        raise InputError(f"no engine named {name!r} is known", where="--engine", hint=f"known are {titles}")
-    return known[_plain(name)]
-
-
-def _device(name: str | None) -> str | None:
-    """The GPU's common name.
-
-    Raises:
-        InputError: it is not known what the engines ask of it.
-    """
-    if name is None:
-        return None
-    from analysis.resolve.devices import GPUS, find_gpu
-
-    gpu = find_gpu(name)
-    if gpu is None:
-        raise InputError(f"no GPU named {name!r} is known", where="--device", hint=f"known are {', '.join(GPUS)}")
-    return gpu.name
-
-
 def _model(path: Path | None) -> ModelConfig | None:
     if path is None:
         return None
     from collector.models import open_model
 
     return open_model(path)
-
-
-def _given(
-    launch: LaunchCommand,
-    release: Release | None,
-    device: str | None,
-    draft: ModelConfig | None,
-    target: ModelConfig | None,
-) -> Given:
-    """What is known beside one command; its image's tag tells the release where nobody states one."""
-    from analysis.check import Given
-    from collector.domain.versions import Release
-    from collector.launch import settings_file
-
-    missing = settings_file(launch) or ""
-    if release is None and launch.release:
-        return Given(Release.parse(launch.release), "the image's tag", device, draft, target, missing)
-    return Given(release, "--engine-version" if release is not None else "", device, draft, target, missing)
-
-
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())

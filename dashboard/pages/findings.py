@@ -153,17 +153,10 @@ class FindingsSection:
 def findings_section(report: RunReport) -> FindingsSection:
     """Everything the rules said about a run, worst first."""
     document = report.document
-    order = {"critical": 0, "warning": 1, "info": 2}
-    ordered = sorted(document["findings"], key=lambda finding: order[finding["severity"]])
-    anchors: dict[str, int] = {}
-    views = []
-    for finding in ordered:
-        number = anchors[finding["rule"]] = anchors.get(finding["rule"], 0) + 1
-        anchor = finding["rule"] if number == 1 else f"{finding['rule']}-{number}"
-        views.append(_view(report, finding, anchor))
+    views = finding_views(document["findings"], report)
     return FindingsSection(
-        summary=_summary([finding["severity"] for finding in ordered]),
-        findings=tuple(views),
+        summary=_summary([finding["severity"] for finding in document["findings"]]),
+        findings=views,
         ruled_out=tuple(
             RuledOutView(
                 item["rule"], item["name"], item["why"], evidence_blocks(item["evidence"], _names_in(item["why"]))
@@ -173,6 +166,23 @@ def findings_section(report: RunReport) -> FindingsSection:
         skipped=tuple(document["skipped"]),
         crashed=tuple(document["crashed"]),
     )
+
+
+def finding_views(
+    findings: Iterable[Mapping[str, Any]], report: RunReport | None = None, prefix: str = ""
+) -> tuple[FindingView, ...]:
+    """Findings as documents have them, worst first; those of a ``report`` say what its figures add.
+
+    Their anchors begin with ``prefix``.
+    """
+    order = {"critical": 0, "warning": 1, "info": 2}
+    anchors: dict[str, int] = {}
+    views = []
+    for finding in sorted(findings, key=lambda finding: order[finding["severity"]]):
+        number = anchors[finding["rule"]] = anchors.get(finding["rule"], 0) + 1
+        anchor = prefix + (finding["rule"] if number == 1 else f"{finding['rule']}-{number}")
+        views.append(_view(report, finding, anchor))
+    return tuple(views)
 
 
 def linked(text: str, here: Iterable[str]) -> list[tuple[str, str]]:
@@ -202,7 +212,7 @@ def evidence_blocks(evidence: Sequence[Mapping[str, Any]], patterns: Sequence[st
     return tuple(blocks)
 
 
-def _view(report: RunReport, finding: Mapping[str, Any], anchor: str) -> FindingView:
+def _view(report: RunReport | None, finding: Mapping[str, Any], anchor: str) -> FindingView:
     return FindingView(
         anchor=anchor,
         rule=finding["rule"],
@@ -221,7 +231,7 @@ def _view(report: RunReport, finding: Mapping[str, Any], anchor: str) -> Finding
     )
 
 
-def _values(report: RunReport, finding: Mapping[str, Any]) -> tuple[ValueRow, ...]:
+def _values(report: RunReport | None, finding: Mapping[str, Any]) -> tuple[ValueRow, ...]:
     values: Mapping[str, Any] = finding["values"]
     beside: dict[str, str] = {}
     taken: set[str] = set()
@@ -252,17 +262,17 @@ def _value(key: str, value: Any) -> str:
     return f"{text} {unit}" if unit and unit != "tokens" else text
 
 
-def _interval(report: RunReport, finding: Mapping[str, Any], key: str) -> str:
+def _interval(report: RunReport | None, finding: Mapping[str, Any], key: str) -> str:
     """The interval of the run's own figure where the finding repeats it."""
-    estimate = report.quantity(key)
+    estimate = report.quantity(key) if report is not None else None
     if finding["scope"] != "run" or estimate is None or estimate["value"] != finding["values"][key]:
         return ""
     shown = figures.figure(key, estimate)
     return shown.interval if shown else ""
 
 
-def _share_of_loss(report: RunReport, rule: str) -> str:
-    payoff = report.document["payoff"]
+def _share_of_loss(report: RunReport | None, rule: str) -> str:
+    payoff = report.document["payoff"] if report is not None else None
     share = payoff and {"ACC001": payoff["loss_share_acceptance"], "PAY002": payoff["loss_share_step_cost"]}.get(rule)
     return f"{figures.percent(share)} of the loss" if share else ""
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Form, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse
 
 from analysis.base import catalogue, find_rule
+from collector.domain.errors import DraftscopeError, InputError
 from collector.domain.quantities import QUANTITIES
+from dashboard import checking
+from dashboard.api.errors import status_of
 from dashboard.charts.base import Key
 from dashboard.pages import fleet
+from dashboard.pages.check import Form as CheckForm
+from dashboard.pages.check import check_page
 from dashboard.pages.drafts import drafts_page
 from dashboard.pages.fleet import Order, fleet_page
 from dashboard.pages.rules import rule_page, rules_page
@@ -33,8 +38,8 @@ def _store(request: Request) -> RunStore:
     return store
 
 
-def _page(template: str, **context: Any) -> HTMLResponse:
-    return HTMLResponse(render(template, context))
+def _page(template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    return HTMLResponse(render(template, context), status)
 
 
 @router.get("/")
@@ -58,6 +63,46 @@ def runs(
 def run(request: Request, run_id: str) -> HTMLResponse:
     """One run."""
     return _page("run.html", page=run_page(_store(request).report(run_id)))
+
+
+@router.get("/check")
+def check_form() -> HTMLResponse:
+    """The form that launch commands are pasted into."""
+    return _page("check.html", page=check_page(CheckForm()))
+
+
+@router.post("/check")
+def check(
+    command: Annotated[str, Form(max_length=checking.LARGEST_COMMANDS)],
+    engine: Annotated[str, Form(max_length=40)] = "",
+    engine_version: Annotated[str, Form(max_length=40)] = "",
+    device: Annotated[str, Form(max_length=40)] = "",
+    pick: Annotated[str, Form(max_length=40)] = "",
+    draft_config: UploadFile | None = None,
+    target_config: UploadFile | None = None,
+) -> HTMLResponse:
+    """What each release makes of the pasted commands; ``pick`` is the release chosen in the answer before."""
+    form = CheckForm(command, engine, pick or engine_version, device)
+    try:
+        beside = checking.beside_of(engine, form.engine_version, device, _text(draft_config), _text(target_config))
+        checks = checking.judge_text(command, beside)
+    except DraftscopeError as problem:
+        return _page("check.html", status=status_of(problem), page=check_page(form, problem=problem))
+    return _page("check.html", page=check_page(form, checks))
+
+
+def _text(config: UploadFile | None) -> str:
+    """The text of a config file that came with a form.
+
+    Raises:
+        InputError: it is larger than any config.
+    """
+    if config is None:
+        return ""
+    raw = config.file.read(checking.LARGEST_CONFIG + 1)
+    if len(raw) > checking.LARGEST_CONFIG:
+        raise InputError(f"{config.filename} is no config.json: it is larger than 1 MiB")
+    return raw.decode(errors="replace")
 
 
 @router.get("/rules")

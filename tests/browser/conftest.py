@@ -80,7 +80,7 @@ def open_page(browser, address) -> Iterator[Callable[..., Any]]:
     def make(path: str, width: int = 1440, height: int = 900, **options: Any) -> Any:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(40_000)
         page = context.new_page()
         page.add_init_script(COLLECT_VIOLATIONS)
         page.on("console", lambda message: seen.complaints.append(f"{message.type}: {message.text}"))

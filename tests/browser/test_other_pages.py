@@ -10,7 +10,7 @@ from tests.browser.test_run_page import SIDEWAYS
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("path", ["/", "/rules", "/rules/FLG001", "/definitions"])
+@pytest.mark.parametrize("path", ["/", "/check", "/rules", "/rules/FLG001", "/definitions"])
 def test_nothing_overflows_sideways(open_page, path):
     page = open_page(path)
     for width in (2560, 1440, 768, 390):
@@ -52,3 +52,18 @@ def test_a_command_is_copied(open_page, browser):
     page.locator("[data-copy]").click()
     page.get_by_text("Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == "draftscope explain FLG001"
+
+
+def test_a_command_is_checked_and_a_release_picked_by_keyboard(open_page):
+    page = open_page("/check")
+    page.locator("#command").focus()
+    page.get_by_role("button", name="Check", exact=True).press("Enter")
+    page.get_by_role("heading", name="1 of 8 flags will not run as asked").wait_for()
+    against = page.locator(".matrix [data-look=against]")
+    assert against.inner_text() == "2"
+    for width in (2560, 1440, 768, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(SIDEWAYS) == 0, width
+    page.locator(".rel").first.press("Enter")
+    page.locator(".rel[aria-pressed=true]").wait_for()
+    assert page.locator("#engine_version").input_value() == "0.4.4.post4"

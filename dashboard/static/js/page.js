@@ -28,27 +28,35 @@
   addEventListener("hashchange", reveal);
   reveal();
 
-  // The filter bar is a GET form; here its answer replaces the rows while one types, and the address follows.
+  // Forms and links that htmx serves: empty fields stay out of the address, errors are shown where the answer would be.
   const form = document.querySelector("form.filters");
-  if (form) {
-    let latest = 0;
-    let waiting;
-    const apply = async () => {
-      const asked = ++latest;
-      const wanted = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-      if (wanted.get("order") === form.elements.order.options[0].value) wanted.delete("order");
-      const address = wanted.size ? `${form.action}?${wanted}` : form.action;
-      const answer = await fetch(address);
-      if (!answer.ok) { form.submit(); return; }
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (asked !== latest) return;
-      for (const id of ["tally", "rows"]) document.getElementById(id).replaceWith(page.getElementById(id));
-      history.replaceState(null, "", address);
-    };
-    form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(apply, 200); });
-    form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); apply(); });
-    form.querySelector("button").hidden = true;
-  }
+  if (form) form.querySelector("button").hidden = true;
+  document.body.addEventListener("htmx:configRequest", (event) => {
+    const wanted = event.detail.formData;
+    // A button that stands outside of its form is none of those that htmx looks at.
+    const button = event.detail.triggeringEvent?.submitter;
+    if (button?.name) wanted.set(button.name, button.value);
+    if (event.target !== form) return;
+    if (wanted.get("order") === form.elements.order.options[0].value) wanted.delete("order");
+    for (const [name, value] of [...wanted]) if (!value) wanted.delete(name);
+  });
+  document.body.addEventListener("htmx:afterRequest", (event) => {
+    if (event.target === form && event.detail.successful) history.replaceState(null, "", event.detail.pathInfo.finalRequestPath);
+  });
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    const detail = event.detail;
+    if (detail.isError && !new DOMParser().parseFromString(detail.serverResponse, "text/html").getElementById(detail.target.id)) {
+      detail.selectOverride = ".trouble";
+      detail.swapOverride = "innerHTML";
+    }
+  });
+  document.body.addEventListener("htmx:sendError", (event) => {
+    event.detail.target.textContent = "draftscope does not answer. Nothing was changed; try again.";
+  });
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    const picked = event.detail.elt.querySelector?.(".rel[aria-pressed=true]");
+    if (picked) document.getElementById("engine_version").value = picked.value;
+  });
 
   addEventListener("keydown", (event) => {
     if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
