@@ -37,6 +37,13 @@ def data_folder() -> Path:
     return user_data_path("draftscope", appauthor=False)
 
 
+def streams_folder(database: str) -> Path:
+    """Where logs that come from elsewhere are kept while they are read into the database of this name."""
+    import hashlib
+
+    return data_folder() / "streams" / hashlib.sha256(database.encode()).hexdigest()[:16]
+
+
 def embedded_in(folder: Path) -> str:
     """The address of the embedded database in a folder."""
     return f"sqlite:///{folder / FILE_NAME}"

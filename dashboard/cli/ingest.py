@@ -32,7 +32,7 @@ from dashboard.cli.bundles import (
 from dashboard.cli.console import errors, output
 from dashboard.cli.process import prepare_for_bulk
 from dashboard.cli.serve import ConfigOption
-from dashboard.cli.stores import ApiKey, Header, Prometheus, Select, Since, StoreOptions, Tenant, read_store
+from dashboard.cli.stores import ApiKey, Header, Loki, Prometheus, Select, Since, StoreOptions, Tenant, read_store
 
 if TYPE_CHECKING:
     from collector.bundle import BundleOptions
@@ -78,6 +78,7 @@ def ingest(
         bool, typer.Option("--follow", help="Go on storing what is appended to the logs, until interrupted.")
     ] = False,
     prometheus: Prometheus = None,
+    loki: Loki = None,
     select: Select = None,
     since: Since = "1h",
     tenant: Tenant = None,
@@ -88,7 +89,7 @@ def ingest(
     """Store the runs of log files, bundles and stores and judge them; safe to repeat and to interrupt."""
     prepare_for_bulk()
     labels = named_texts("--label", label or [])
-    store = StoreOptions(prometheus, select, since, tenant, named_texts("--header", header or []), api_key)
+    store = StoreOptions(prometheus, loki, select, since, tenant, named_texts("--header", header or []), api_key)
     source = store.source(deployment, labels)
     if source is not None:
         if paths or dry_run:

@@ -24,6 +24,9 @@ Prometheus: TypeAlias = Annotated[
     str | None,
     typer.Option(help="Read metrics out of a Prometheus-compatible store: its address before /api/v1.", metavar="URL"),
 ]
+Loki: TypeAlias = Annotated[
+    str | None, typer.Option(help="Read logs out of Loki: its address before /loki/api/v1.", metavar="URL")
+]
 Select: TypeAlias = Annotated[
     str | None,
     typer.Option(help='What to read of the store: labels as {namespace="llm"}.', metavar="SELECTOR"),
@@ -45,6 +48,7 @@ class StoreOptions:
     """What was said about the store on the command line."""
 
     prometheus: str | None
+    loki: str | None
     select: str | None
     since: str
     tenant: str | None
@@ -60,7 +64,7 @@ class StoreOptions:
         from dashboard.feeds import source_kinds
         from dashboard.masked import Secret
 
-        given = {"prometheus": self.prometheus}
+        given = {"prometheus": self.prometheus, "loki": self.loki}
         named = {kind: url for kind, url in given.items() if url is not None}
         if not named:
             if self.select is not None or self.tenant is not None or self.headers:

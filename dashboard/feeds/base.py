@@ -11,11 +11,14 @@ from collector.domain.errors import InputError
 from dashboard.masked import Secret
 
 if TYPE_CHECKING:
+    from collector.sources.entries import LogSource
     from collector.sources.http import Endpoint
     from collector.storage.engine import Database
 
 SHORTEST_SECONDS: Final = 1.0
 """Between two looks."""
+KEPT_SECONDS: Final = 7 * 86_400.0
+"""How long what came of a log from elsewhere is kept after the last of it."""
 
 
 class Feed(Protocol):
@@ -142,3 +145,22 @@ class HttpSource(Source, ABC):
             verify=(self.ca_file or True) if self.verify_tls else False,
             largest=largest,
         )
+
+
+def opened_logs(
+    source: Source, place: LogSource, database: Database, now: Callable[[], float], *, since: int = 0
+) -> Feed:
+    """The logs of a place, read on where the last look ended.
+
+    Raises:
+        StorageError: the data folder cannot be used.
+    """
+    from collector.log_writer import Owner
+    from collector.sources.spool import forget_old
+    from collector.streamed_logs import StreamedLogs
+    from dashboard.database import streams_folder
+
+    folder = streams_folder(database.name)
+    forget_old(folder, now() - KEPT_SECONDS)
+    owner = Owner(database, now, source.deployment or None, source.labels)
+    return StreamedLogs(owner, folder, place, since=since)
