@@ -14,7 +14,7 @@ from analysis.differences import PER_LAUNCH
 from analysis.documents import plain
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
-from collector.domain.arguments import UNSEEN, Argument
+from collector.domain.arguments import UNSEEN, Argument, Seen
 from collector.domain.errors import InputError
 from collector.domain.quantities import Estimate
 from collector.domain.runs import Bundle
@@ -66,6 +66,14 @@ class ChangeEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """An argument, a release or a field of a draft's config that runs do not share; one value a run, unseen where not known."""
+
+    name: str
+    values: tuple[Seen, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Against:
     """One run against the first."""
 
@@ -96,6 +104,7 @@ class Comparison:
     against: tuple[Against, ...]
     ranked_by: str
     ranking: tuple[Ranked, ...]
+    settings: tuple[Setting, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -127,6 +136,10 @@ class Comparison:
                 }
                 for item in self.against
             ],
+            "settings": [
+                {"name": one.name, "values": [None if value is UNSEEN else plain(value) for value in one.values]}
+                for one in self.settings
+            ],
             "ranked_by": self.ranked_by,
             "ranking": [
                 {"run": item.label, "figure": _figure(item.figure), "tied_with": list(item.tied)}
@@ -147,7 +160,11 @@ def compare(bundles: Sequence[Bundle], labels: Sequence[str], thresholds: Thresh
     """
     if len(bundles) < 2:
         raise InputError("a comparison takes two runs", hint="draftscope compare RUN RUN")
-    views = [Case(bundle, thresholds).run for bundle in bundles]
+    return compare_views([Case(bundle, thresholds).run for bundle in bundles], labels)
+
+
+def compare_views(views: Sequence[RunView], labels: Sequence[str]) -> Comparison:
+    """The same for runs that were looked at already; there are at least two."""
     first = views[0]
     by_length = len({view.depth for view in views if view.pooled is not None}) == 1
     key = "acceptance_length" if by_length else "conditional_acceptance_rate"
@@ -160,7 +177,28 @@ def compare(bundles: Sequence[Bundle], labels: Sequence[str], thresholds: Thresh
         ),
         ranked_by=key,
         ranking=_rank(labels, views, key),
+        settings=tuple(_settings(views)),
     )
+
+
+def _settings(views: Sequence[RunView]) -> Iterator[Setting]:
+    """What the runs do not share, of what at least two of them state: releases, arguments, fields of the draft's config."""
+    stated: dict[str, list[Seen]] = {}
+    for place, view in enumerate(views):
+        found: dict[str, Seen] = (
+            {} if view.record.engine_version is None else {"release": str(view.record.engine_version)}
+        )
+        found |= {
+            words.flag(name): argument.runs for name, argument in view.arguments.items() if name not in PER_LAUNCH
+        }
+        draft = view.record.draft_config
+        found |= {} if draft is None else {f"draft config {key}": value for key, value in draft.raw.items()}
+        for name, value in found.items():
+            stated.setdefault(name, [UNSEEN] * len(views))[place] = value
+    for name, values in stated.items():
+        known = [value for value in values if value is not UNSEEN]
+        if any(value != known[0] for value in known[1:]):
+            yield Setting(name, tuple(values))
 
 
 def differences(before: RunView, after: RunView) -> Iterator[Difference]:

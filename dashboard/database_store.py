@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from analysis.compare import compare_views
 from collector.domain.errors import UnknownName
 from collector.domain.findings import Question, State
 from collector.storage.drafts import find_draft, list_drafts, register_draft, remove_draft
@@ -16,7 +17,7 @@ from dashboard.deployments import model_of
 from dashboard.diagnoses import Diagnoses
 from dashboard.drafts import DraftDocument, RegisteredDraft, registered
 from dashboard.history import history_of
-from dashboard.store import ROW_QUANTITIES, RowFinding, RowVerdict, RunReport, RunRow
+from dashboard.store import ROW_QUANTITIES, Compared, RowFinding, RowVerdict, RunReport, RunRow
 
 _PAGE = 500
 _NOT_JUDGED = RowVerdict(State.CANNOT_TELL.value, "Not judged yet.")
@@ -45,6 +46,13 @@ class DatabaseStore:
         diagnosed = self._diagnoses.of(run_number(run_id))
         with self._diagnoses.database.reading() as connection:
             return replace(diagnosed.report, history=history_of(connection, diagnosed))
+
+    def compare(self, run_ids: Sequence[str]) -> Compared:
+        """Runs side by side, each as it is diagnosed."""
+        diagnosed = [self._diagnoses.of(run_number(run_id)) for run_id in run_ids]
+        labels = [f"run {one.run.id}" for one in diagnosed]
+        views = [one.diagnosis.subject for one in diagnosed]
+        return Compared(compare_views(views, labels), tuple(one.report for one in diagnosed))
 
     def drafts(self) -> Sequence[RegisteredDraft]:
         """All registered drafts, by name."""

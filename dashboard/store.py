@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 import pandas as pd
 
+from analysis.compare import Comparison
 from analysis.diagnosis import Diagnosis
 from analysis.history import Step
 from collector.domain.arguments import UNSEEN
@@ -197,6 +198,14 @@ def row_of(report: RunReport) -> RunRow:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Runs side by side; ``reports`` are in the order of the comparison."""
+
+    comparison: Comparison
+    reports: tuple[RunReport, ...]
+
+
 class RunStore(Protocol):
     """Where diagnosed runs come from."""
 
@@ -209,6 +218,14 @@ class RunStore(Protocol):
 
         Raises:
             UnknownName: no run has this id.
+        """
+        ...
+
+    def compare(self, run_ids: Sequence[str]) -> Compared:
+        """Two or more runs side by side; the first is what the others are held against.
+
+        Raises:
+            UnknownName: no run has one of these ids.
         """
         ...
 

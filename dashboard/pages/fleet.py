@@ -87,6 +87,7 @@ class FleetRow:
     id: str
     name: str
     sub: str
+    group: str
     sample: bool
     marks: tuple[Mark, ...]
     length: Figure | None
@@ -188,14 +189,19 @@ def _statement(rows: Sequence[RunRow]) -> str:
 
 def _group(members: Sequence[RunRow]) -> FleetGroup:
     first = members[0]
+    return FleetGroup(first.target or "Target not stated", _of(first), tuple(map(fleet_row, members)))
+
+
+def _of(first: RunRow) -> str:
     off = first.verdicts[Question.ACCEPTANCE.value].state == State.NOT_APPLICABLE
     parts = [names.method(first.method, speculates=False if off else None), names.engine(first.engine)]
     if first.draft:
         parts.insert(1, f"draft {first.draft}")
-    return FleetGroup(first.target or "Target not stated", ", ".join(parts), tuple(map(_row, members)))
+    return ", ".join(parts)
 
 
-def _row(row: RunRow) -> FleetRow:
+def fleet_row(row: RunRow) -> FleetRow:
+    """One run as lists show it."""
     healthy = _number(row, "realistic_acceptance_length")
     length = figures.figure("acceptance_length", row.quantities.get("acceptance_length"))
     speedup = _number(row, "speedup")
@@ -204,6 +210,7 @@ def _row(row: RunRow) -> FleetRow:
         id=row.id,
         name=figures.instant(row.started_at) if row.started_at is not None else row.source,
         sub=_sub(row),
+        group=f"{row.target or 'target not stated'}, {_of(row)}",
         sample=row.sample,
         marks=tuple(
             Mark(state, f"{label}: {STATES[State(state)]}")

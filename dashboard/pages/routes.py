@@ -16,6 +16,7 @@ from dashboard.charts.base import Key
 from dashboard.pages import fleet
 from dashboard.pages.check import Form as CheckForm
 from dashboard.pages.check import check_page
+from dashboard.pages.compare import MOST_RUNS, choice_page, compare_page
 from dashboard.pages.drafts import drafts_page
 from dashboard.pages.fleet import Order, fleet_page
 from dashboard.pages.rules import rule_page, rules_page
@@ -63,6 +64,23 @@ def runs(
 def run(request: Request, run_id: str) -> HTMLResponse:
     """One run."""
     return _page("run.html", page=run_page(_store(request).report(run_id)))
+
+
+@router.get("/compare")
+def compare(
+    request: Request,
+    run: Annotated[list[str] | None, Query()] = None,
+    chosen: Annotated[list[str] | None, Query()] = None,
+) -> HTMLResponse:
+    """Runs side by side, the earliest first; a choice of runs where fewer than two are named."""
+    runs = list(dict.fromkeys(run or []))
+    if len(runs) < 2:
+        return _page("compare.html", page=choice_page(_store(request).list_runs(), [*runs, *(chosen or [])]))
+    if len(runs) > MOST_RUNS:
+        raise InputError(f"{len(runs)} runs are chosen, at most {MOST_RUNS} are compared at once")
+    latest_first = [row.id for row in _store(request).list_runs()]
+    runs.sort(key=lambda run_id: -latest_first.index(run_id) if run_id in latest_first else 0)
+    return _page("compare.html", page=compare_page(_store(request).compare(runs)))
 
 
 @router.get("/check")

@@ -1,14 +1,19 @@
 """The app around recorded cases, asked in this process."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
 
+from collector.storage.engine import open_database
 from dashboard.app import create_app
+from dashboard.diagnoses import Diagnoses
+from dashboard.samples import load_samples
+from dashboard.service import build_app
+from dashboard.settings import Settings
 from dashboard.store import RunReport
 from tests.web.reports import ListStore, load_report
 
@@ -49,3 +54,11 @@ def client_of() -> Callable[..., Client]:
         return Client(create_app(ListStore(reports), token=token))
 
     return make
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory) -> Iterator[Client]:
+    """The service over the shipped samples, as `draftscope demo` serves them; tests only read it."""
+    with open_database(f"sqlite:///{tmp_path_factory.mktemp('samples') / 'draftscope.db'}") as database:
+        load_samples(database)
+        yield Client(build_app(Diagnoses(database), Settings()))
