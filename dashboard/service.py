@@ -7,6 +7,7 @@ import errno
 import logging
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
@@ -27,6 +28,7 @@ from dashboard.exporter import metrics_router
 from dashboard.feeding import Feeding
 from dashboard.judging import Sweep
 from dashboard.outbox import Outbox
+from dashboard.reminders import Reminders
 from dashboard.settings import Settings, address_of
 
 SHUTDOWN_SECONDS: Final = 5
@@ -79,11 +81,14 @@ def run_service(
     diagnoses = Diagnoses(database, settings.thresholds)
     collection = Collection(database, settings.targets)
     feeding = Feeding(database, settings.sources)
+    quiet_until = time.time() + settings.alerts.quiet_start_seconds
+    alerting = Alerting(settings.channels, settings.public_url, quiet_until)
     workers: list[Worker] = [
         collection,
         feeding,
-        Sweep(diagnoses, Alerting(settings.channels, settings.public_url)),
+        Sweep(diagnoses, alerting),
         Outbox(database, settings.channels),
+        Reminders(database, alerting),
     ]
     with _listening(service.host, service.port) as listening:
         announce(address_of(service.host, listening.getsockname()[1]))

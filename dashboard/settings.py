@@ -46,6 +46,13 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class Alerts:
+    """``[alerts]``: for so long after its own start the service holds back what opens."""
+
+    quiet_start_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
 class Channel:
     """One alert channel: its kind, and its settings as the kind's ``Config``."""
 
@@ -59,6 +66,7 @@ class Settings:
 
     service: Service = field(default_factory=Service)
     thresholds: Thresholds = field(default_factory=Thresholds)
+    alerts: Alerts = field(default_factory=Alerts)
     channels: tuple[Channel, ...] = ()
     targets: tuple[Target, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -120,6 +128,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
     settings = Settings(
         read_table(Service, service, place),
         read_table(Thresholds, thresholds, f"{place}, [thresholds]"),
+        _alerts(table, where),
         _channels(table, where),
         read_targets(table.get("targets", []), where),
         read_sources(table.get("sources", []), where),
@@ -190,9 +199,15 @@ def _table(table: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
     return dict(value)
 
 
+def _alerts(table: Mapping[str, Any], where: str) -> Alerts:
+    place = f"{where}, [alerts]"
+    alerts = _table(table, "alerts", where)
+    refuse_unknown(alerts, [*(item.name for item in fields(Alerts)), "channel"], place)
+    return read_table(Alerts, {key: value for key, value in alerts.items() if key != "channel"}, place)
+
+
 def _channels(table: Mapping[str, Any], where: str) -> tuple[Channel, ...]:
     alerts = _table(table, "alerts", where)
-    refuse_unknown(alerts, ["channel"], f"{where}, [alerts]")
     entries = alerts.get("channel", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise MalformedInput("alerts.channel is not a list of tables", where=where, hint="write [[alerts.channel]]")
@@ -215,7 +230,9 @@ def _channel(entry: Mapping[str, Any], where: str) -> Channel:
         raise UnknownName(stated, where=where, hint=f"kind is one of: {', '.join(sorted(kinds))}")
     sink = kinds[kind]
     config = read_table(sink.Config, {key: value for key, value in entry.items() if key != "kind"}, where)
-    problem = sink.check(config) if config.name.strip() else "name is empty"
+    problem = config.problem() or sink.check(config) if config.name.strip() else "name is empty"
+    if config.group_seconds and not sink.groups:
+        problem = f"group_seconds does nothing here: a message of {kind} tells of one finding"
     if problem:
         raise MalformedInput(f"the alert channel cannot be used: {problem}", where=where, hint="see docs/alerts.md")
     return Channel(kind, config)

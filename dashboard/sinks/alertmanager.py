@@ -20,9 +20,13 @@ STANDS_SECONDS: Final = 7 * 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertmanagerConfig(HttpConfig):
-    """``url`` is Alertmanager's own address; ``token`` is sent as a bearer token."""
+    """``url`` is Alertmanager's own address; ``token`` is sent as a bearer token.
+
+    Alertmanager forgets its alerts when it restarts, so what is open is posted again every hour.
+    """
 
     token: Secret | None = None
+    remind_after_hours: float = 1.0
 
 
 class AlertmanagerSink(HttpSink):

@@ -26,6 +26,7 @@ class AppriseConfig(SinkConfig):
     """``url`` in the form of Apprise, for instance ``discord://ID/TOKEN``."""
 
     url: SecretUrl
+    group_seconds: float = 30.0
 
 
 class AppriseSink(Sink):

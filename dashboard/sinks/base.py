@@ -7,8 +7,8 @@ A channel is one module in this package with one class. It renders notices; ever
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from collector.domain.findings import Severity
@@ -23,6 +23,12 @@ DELAY_GROWTH: Final = 3.0
 LONGEST_DELAY_SECONDS: Final = 3600.0
 LONGEST_WAIT_SECONDS: Final = 86_400.0
 """How long a receiver may ask us to wait (``Retry-After``)."""
+LONGEST_LIFE_SECONDS: Final = 2 * 86_400.0
+"""A message that waited longer, because its channel was paused, is given up."""
+FAILURES_TO_PAUSE: Final = 5
+"""After so many failures in a row a channel is left alone for a while, and then tried with one message."""
+MOST_IN_GROUP: Final = 20
+"""Findings in one message."""
 MOST_ATTEMPTS: Final = 12
 """After these a message is given up: about five and a half hours with the delays above."""
 
@@ -59,10 +65,30 @@ def refuse_oversize(body: bytes) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkConfig:
-    """The settings every channel has."""
+    """The settings every channel has.
+
+    ``min_severity``, ``rules`` and ``labels`` say what it hears of; patterns may hold ``*``. A finding is
+    told once it was open for ``open_after_seconds``, and its end once it was gone for
+    ``resolve_after_seconds``; what returns before that was never gone. ``group_seconds`` gathers what
+    happens within such a span, for kinds whose messages can tell of several findings.
+    """
 
     name: str
     min_severity: Severity = Severity.WARNING
+    rules: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    open_after_seconds: float = 0.0
+    resolve_after_seconds: float = 300.0
+    remind_after_hours: float = 0.0
+    group_seconds: float = 0.0
+    most_per_minute: int = 60
+
+    def problem(self) -> str:
+        """What is wrong with them; "" if nothing is."""
+        waits = (self.open_after_seconds, self.resolve_after_seconds, self.remind_after_hours, self.group_seconds)
+        if min(waits) < 0:
+            return "no wait can be below 0"
+        return "" if self.most_per_minute >= 1 else "most_per_minute is 1 or more"
 
 
 class Sink(ABC):

@@ -53,6 +53,7 @@ class MailConfig(SinkConfig):
     to: tuple[str, ...]
     ca_file: str = ""
     allow_private: bool = True
+    group_seconds: float = 30.0
 
 
 class MailSink(Sink):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard.sinks.notice import Notice
@@ -14,6 +15,13 @@ LONGEST_TEXT: Final = 2900
 LINES_A_BLOCK: Final = 5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackConfig(HttpConfig):
+    """People read it, so what happens together is told together."""
+
+    group_seconds: float = 30.0
+
+
 class SlackSink(HttpSink):
     """Posts to the address that Slack gives for one of its channels.
 
@@ -21,7 +29,7 @@ class SlackSink(HttpSink):
     """
 
     kind = "slack"
-    Config = HttpConfig
+    Config = SlackConfig
     groups = True
 
     def render(self, message_id: str, notices: Sequence[Notice], *, at: float) -> OutgoingRequest:

@@ -25,8 +25,23 @@ def upgrade() -> None:
         sa.Column("last_success", INSTANT, nullable=True),
         sa.Column("last_failure", INSTANT, nullable=True),
         sa.Column("last_error", sa.String(), nullable=False),
+        sa.Column("failures_in_a_row", sa.Integer(), nullable=False),
+        sa.Column("paused_until", INSTANT, nullable=True, comment="nothing is sent before"),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_alert_channels")),
     )
+    op.create_table(
+        "alert_silences",
+        sa.Column("id", KEY, nullable=False),
+        sa.Column("rule", sa.String(), nullable=False, comment="a pattern, as the next three; empty: everything"),
+        sa.Column("deployment", sa.String(), nullable=False),
+        sa.Column("run", sa.String(), nullable=False),
+        sa.Column("labels", JSON, nullable=False),
+        sa.Column("comment", sa.String(), nullable=False),
+        sa.Column("created_at", INSTANT, nullable=False),
+        sa.Column("ends_at", INSTANT, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_alert_silences")),
+    )
+    op.create_index(op.f("ix_alert_silences_ends_at"), "alert_silences", ["ends_at"], unique=False)
     op.create_table(
         "model_configs",
         sa.Column("id", KEY, nullable=False),
@@ -389,21 +404,30 @@ def upgrade() -> None:
     op.create_table(
         "alert_deliveries",
         sa.Column("id", KEY, nullable=False),
-        sa.Column("message_id", sa.String(length=32), nullable=False, comment="the same at every attempt"),
+        sa.Column(
+            "message_id",
+            sa.String(length=32),
+            nullable=False,
+            comment="the same at every attempt, and for all that travel together",
+        ),
         sa.Column("channel", sa.String(), nullable=False),
         sa.Column("finding_id", KEY, nullable=True),
         sa.Column(
             "subject", sa.String(length=32), nullable=False, comment="messages of one subject are sent in their order"
         ),
-        sa.Column("event", sa.String(), nullable=False, comment="opened, resolved or test"),
+        sa.Column("event", sa.String(), nullable=False, comment="what happened, as the payload says"),
         sa.Column("payload", JSON, nullable=False),
         sa.Column("status", sa.String(length=8), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("created_at", INSTANT, nullable=False),
         sa.Column("next_try", INSTANT, nullable=False),
+        sa.Column("tried_at", INSTANT, nullable=True, comment="when the latest attempt began"),
         sa.Column("finished_at", INSTANT, nullable=True),
         sa.Column("last_error", sa.String(), nullable=False),
-        sa.CheckConstraint("status IN ('pending', 'sent', 'failed')", name=op.f("ck_alert_deliveries_status")),
+        sa.Column("answer", sa.String(), nullable=False, comment="what the receiver said when it accepted"),
+        sa.CheckConstraint(
+            "status IN ('held', 'pending', 'sent', 'failed', 'dropped')", name=op.f("ck_alert_deliveries_status")
+        ),
         sa.ForeignKeyConstraint(
             ["channel"],
             ["alert_channels.name"],
@@ -414,15 +438,18 @@ def upgrade() -> None:
             ["finding_id"], ["findings.id"], name=op.f("fk_alert_deliveries_finding_id_findings"), ondelete="SET NULL"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_alert_deliveries")),
-        sa.UniqueConstraint("message_id", name=op.f("uq_alert_deliveries_message_id")),
+    )
+    op.create_index(op.f("ix_alert_deliveries_message_id"), "alert_deliveries", ["message_id"], unique=False)
+    op.create_index(
+        op.f("ix_alert_deliveries_channel_tried_at"), "alert_deliveries", ["channel", "tried_at"], unique=False
     )
     op.create_index(
         "ix_alert_deliveries_due",
         "alert_deliveries",
         ["next_try"],
         unique=False,
-        sqlite_where=sa.text("status = 'pending'"),
-        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status IN ('held', 'pending')"),
+        postgresql_where=sa.text("status IN ('held', 'pending')"),
     )
     op.create_index(
         op.f("ix_alert_deliveries_subject_channel"), "alert_deliveries", ["subject", "channel"], unique=False
@@ -497,4 +524,5 @@ def downgrade() -> None:
     op.drop_table("units")
     op.drop_table("sources")
     op.drop_table("model_configs")
+    op.drop_table("alert_silences")
     op.drop_table("alert_channels")

@@ -27,7 +27,9 @@ def notice() -> Notice:
 
 
 def webhook(receiver: Receiver, name: str = "ops", **options: object) -> Channel:
-    config = WebhookConfig(name=name, url=SecretUrl(receiver.url), secret=Secret(SIGNING), **options)
+    """A channel that tells everything at once, if not said otherwise."""
+    settings = {"resolve_after_seconds": 0.0, "most_per_minute": 10_000, **options}
+    config = WebhookConfig(name=name, url=SecretUrl(receiver.url), secret=Secret(SIGNING), **settings)
     return Channel("webhook", config)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import Connection
 
 from collector.domain.findings import Severity
-from collector.storage.deliveries import due, list_channels, list_deliveries, mark_failed, mark_sent
+from collector.storage.deliveries import Delivery, due, list_channels, list_deliveries, mark_failed, mark_sent
 from collector.storage.engine import Database
 from dashboard.alerts import Alerting
 from dashboard.masked import Secret, SecretUrl
+from dashboard.outbox import _release
 from dashboard.settings import Channel
 from dashboard.sinks.webhook import WebhookConfig
 from tests.out.conftest import SIGNING
@@ -17,14 +19,23 @@ from tests.out.stored import finding, judge, save
 URL = "https://draftscope.example.org"
 
 
-def channel(name: str, severity: Severity = Severity.WARNING) -> Channel:
+def channel(name: str, severity: Severity = Severity.WARNING, **options: object) -> Channel:
     url = SecretUrl("https://hooks.example.org/PATHSECRET")
-    return Channel("webhook", WebhookConfig(name=name, url=url, secret=Secret(SIGNING), min_severity=severity))
+    config = WebhookConfig(
+        name=name, url=url, secret=Secret(SIGNING), min_severity=severity, resolve_after_seconds=0.0, **options
+    )
+    return Channel("webhook", config)
 
 
 @pytest.fixture
 def alerting() -> Alerting:
     return Alerting((channel("all", Severity.INFO), channel("ops"), channel("pager", Severity.CRITICAL)), URL)
+
+
+def released(connection: Connection, *, at: float) -> list[Delivery]:
+    """What would be sent now."""
+    _release(connection, at=at)
+    return due(connection, at=at)
 
 
 def told(database: Database) -> list[tuple[str, str, str]]:
@@ -84,7 +95,7 @@ def test_a_finding_that_becomes_graver_reaches_those_it_did_not(database: Databa
     opened = [("all", "info"), ("ops", "warning"), ("pager", "critical")]
     assert told(database) == [
         *((name, "finding.opened", severity) for name, severity in opened),
-        *((name, "finding.resolved", "warning") for name, _ in opened),
+        *((name, "finding.resolved", severity) for name, severity in opened),
     ]
 
 
@@ -101,11 +112,11 @@ def test_an_alert_that_was_given_up_is_as_if_it_had_not_been(database: Database,
     with database.transaction() as connection:
         run = save(connection)
         judge(connection, run, finding(), alerting=alerting, at=2000.0)
-        for delivery in due(connection, at=2000.0):
+        for delivery in released(connection, at=2000.0):
             if delivery.channel == "ops":
-                mark_failed(connection, delivery, "410 Gone", next_try=None, at=2000.0)
+                mark_failed(connection, [delivery], "410 Gone", next_try=None, at=2000.0)
             else:
-                mark_sent(connection, delivery, at=2000.0)
+                mark_sent(connection, [delivery], "204 No Content", at=2000.0)
         judge(connection, run, alerting=alerting, at=2001.0)
     assert [(name, event) for name, event, _ in told(database)][2:] == [("all", "finding.resolved")]
 
@@ -133,11 +144,11 @@ def test_the_end_waits_for_the_beginning_across_a_restart(database: Database, al
         second = save(connection, started=3000.0, ended=3500.0, source="second.log")
         judge(connection, second, finding(), alerting=alerting, at=4000.0)
         judge(connection, second, alerting=alerting, at=4001.0)
-        waiting = due(connection, at=5000.0)
+        waiting = released(connection, at=5000.0)
         assert {item.event for item in waiting} == {"finding.opened"}
         for delivery in waiting:
-            mark_sent(connection, delivery, at=5000.0)
-        assert {item.event for item in due(connection, at=5000.0)} == {"finding.resolved"}
+            mark_sent(connection, [delivery], "204 No Content", at=5000.0)
+        assert {item.event for item in released(connection, at=5000.0)} == {"finding.resolved"}
 
 
 def test_replicas_are_told_of_apart(database: Database, alerting: Alerting) -> None:

@@ -154,7 +154,7 @@ def test_messages_to_a_channel_that_was_removed_are_given_up(
 ) -> None:
     receiver = receiver_of()
     open_finding(database, [webhook(receiver)], at=clock.now)
-    assert rounds(database, [], clock) == [1]
+    assert rounds(database, [], clock) == [0]
     with database.reading() as connection:
         (message,) = list_deliveries(connection)
     assert (message.status, "not in the settings" in message.last_error) == (DeliveryStatus.FAILED, True)

@@ -12,7 +12,7 @@ from analysis.thresholds import Thresholds
 from collector.domain.errors import DraftscopeError, InputError, MalformedInput, UnknownName, UnreadableInput
 from collector.domain.findings import Severity
 from dashboard.masked import Secret
-from dashboard.settings import Service, Settings, load_settings, variables
+from dashboard.settings import Alerts, Service, Settings, load_settings, variables
 from dashboard.sinks import sink_kinds
 from dashboard.targets import Target
 
@@ -24,6 +24,14 @@ name = "on-call"
 kind = "webhook"
 url = "https://hooks.example.org/PATHSECRET"
 secret = "{SECRET}"
+"""
+MAIL = """
+[[alerts.channel]]
+name = "mail"
+kind = "email"
+host = "mail.example.org"
+sender = "draftscope@example.org"
+to = ["ops@example.org"]
 """
 
 
@@ -43,7 +51,7 @@ def test_nothing_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     settings = load_settings(environ={})
-    assert settings == Settings(Service(), Thresholds(), ())
+    assert settings == Settings(Service(), Thresholds())
     assert settings.public_url == "http://127.0.0.1:8787"
 
 
@@ -90,6 +98,14 @@ def test_a_channel_is_read_with_the_settings_of_its_kind(read) -> None:
         (CHANNEL.replace("whsec_", ""), MalformedInput, "secret needs the form"),
         (CHANNEL.replace(SECRET, "whsec_c2hvcnQ="), MalformedInput, "secret needs the form"),
         (CHANNEL + 'min_severity = "loud"', MalformedInput, "min_severity is not info, warning or critical"),
+        (CHANNEL + "rules = 3", MalformedInput, r'rules is not a list of texts.*for instance rules = \["text"\]'),
+        (CHANNEL + "labels = { team = 3 }", MalformedInput, "labels.team is not a text"),
+        (CHANNEL + "open_after_seconds = -1", MalformedInput, "no wait can be below 0"),
+        (CHANNEL + "most_per_minute = 0", MalformedInput, "most_per_minute is 1 or more"),
+        (CHANNEL + "group_seconds = 3", MalformedInput, "group_seconds does nothing here"),
+        (MAIL + 'encryption = "ssl"', MalformedInput, "encryption is not one of starttls, tls, none"),
+        (MAIL + 'username = "ops"', MalformedInput, "username and password belong together"),
+        ("[alerts]\nquiet_start = 3", UnknownName, "did you mean quiet_start_seconds"),
         ("alerts = 3", MalformedInput, "alerts is not a table"),
         ("[alerts]\nchannel = 3", MalformedInput, "list of tables"),
         ("thresholds = []", MalformedInput, "thresholds is not a table"),
@@ -190,6 +206,7 @@ def test_every_key_is_documented_with_its_default() -> None:
     for name, kind in sink_kinds().items():
         keys = {item.name for item in fields(kind.Config)}  # type: ignore[arg-type]
         assert keys_of[name] == {*keys, "kind"}, name
+    assert list(documented("[alerts]")) == [item.name for item in fields(Alerts)]
     assert list(documented("[[targets]]")) == [item.name for item in fields(Target)]
 
 

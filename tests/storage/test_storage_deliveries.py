@@ -35,15 +35,15 @@ def test_a_message_is_tried_again_until_it_is_accepted(database: Database) -> No
         enqueue(connection, "ops", "opened", {"figure": 1.8}, at=10.0)
         assert due(connection, at=9.9) == []
         (first,) = due(connection, at=10.0)
-        mark_failed(connection, first, "503 Service Unavailable", next_try=40.0, at=11.0)
+        mark_failed(connection, [first], "503 Service Unavailable", next_try=40.0, at=11.0)
         assert due(connection, at=39.0) == []
         (second,) = due(connection, at=40.0)
         assert (second.message_id, second.attempts, second.payload) == (first.message_id, 1, {"figure": 1.8})
         assert list_channels(connection)[0].last_error == "503 Service Unavailable"
-        mark_sent(connection, second, at=41.0)
+        mark_sent(connection, [second], "204 No Content", at=41.0)
         assert due(connection, at=1e9) == []
         (done,) = list_deliveries(connection, status=DeliveryStatus.SENT)
-        assert (done.attempts, done.finished_at, done.last_error) == (2, 41.0, "")
+        assert (done.attempts, done.finished_at, done.last_error, done.answer) == (2, 41.0, "", "204 No Content")
         (channel,) = list_channels(connection)
         assert (channel.kind, channel.last_success, channel.last_failure, channel.last_error) == (
             "webhook",
@@ -57,7 +57,7 @@ def test_a_message_given_up_is_kept_with_its_reason(database: Database) -> None:
     with database.transaction() as connection:
         save_channel(connection, "ops", "webhook")
         enqueue(connection, "ops", "test", {}, at=1.0)
-        mark_failed(connection, due(connection, at=1.0)[0], "410 Gone", next_try=None, at=2.0)
+        mark_failed(connection, due(connection, at=1.0), "410 Gone", next_try=None, at=2.0)
         assert due(connection, at=1e9) == []
         (given_up,) = list_deliveries(connection, channel="ops")
         assert (given_up.status, given_up.last_error, given_up.finished_at) == (DeliveryStatus.FAILED, "410 Gone", 2.0)
@@ -74,9 +74,9 @@ def test_resolved_waits_for_opened(database: Database) -> None:
         enqueue(connection, "chat", "resolved", {}, finding_id=finding, at=2.0)
         opened, *others = due(connection, at=3.0)
         assert [(item.channel, item.event) for item in others] == [("ops", "test"), ("chat", "resolved")]
-        mark_failed(connection, opened, "timeout", next_try=60.0, at=3.0)
+        mark_failed(connection, [opened], "timeout", next_try=60.0, at=3.0)
         assert "resolved" not in [item.event for item in due(connection, at=3.0) if item.channel == "ops"]
-        mark_sent(connection, due(connection, at=60.0)[0], at=60.0)
+        mark_sent(connection, due(connection, at=60.0)[:1], "", at=60.0)
         assert "resolved" in [item.event for item in due(connection, at=60.0) if item.channel == "ops"]
         assert [item.event for item in list_deliveries(connection, finding_id=finding)] == [
             "resolved",
