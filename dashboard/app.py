@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from dashboard.api import checks, comparisons, drafts, errors, v1
+from dashboard.api import checks, comparisons, drafts, errors, uploads, v1
 from dashboard.api.guard import Guard
 from dashboard.api.openapi import Service
 from dashboard.pages import routes
@@ -45,11 +45,15 @@ def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
     )
     app.state.store = store
     app.state.token = token
+    app.state.uploads = None
+    app.state.collection = None
+    app.state.feeding = None
     errors.install(app)
     app.include_router(v1.router)
     app.include_router(checks.router)
     app.include_router(comparisons.router)
     app.include_router(drafts.router)
+    app.include_router(uploads.router)
     app.include_router(v1.health)
     app.include_router(routes.router)
     app.mount("/static", _Files(directory=STATIC), name="static")

@@ -28,6 +28,8 @@ from dashboard.store import RunReport, row_of
 SWEEP_SECONDS: Final = 15.0
 PATIENCE_SECONDS: Final = 60.0
 """A run whose data changes all the time is judged this often."""
+MOST_JUDGED_WINDOWS: Final = 50_000
+"""Decode windows up to which runs are judged right after they are stored; judging takes memory for each."""
 MOST_TRIES: Final = 3
 """How often a judgement is begun anew because data came in meanwhile."""
 

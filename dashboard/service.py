@@ -30,6 +30,7 @@ from dashboard.judging import Sweep
 from dashboard.outbox import Outbox
 from dashboard.reminders import Reminders
 from dashboard.settings import Settings, address_of
+from dashboard.uploading import Uploads
 
 SHUTDOWN_SECONDS: Final = 5
 """How long open requests may take to end once the service is told to stop."""
@@ -56,6 +57,7 @@ def build_app(
     token = settings.service.token
     app = create_app(DatabaseStore(diagnoses), token=token.reveal() if token else None)
     app.include_router(metrics_router(diagnoses.database))
+    app.state.uploads = Uploads(diagnoses, Alerting(settings.channels, settings.public_url))
     app.state.collection = collection
     app.state.feeding = feeding
     app.include_router(targets.router)

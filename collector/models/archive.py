@@ -27,7 +27,7 @@ FREE_BYTES: Final = 64 << 20
 LARGEST_FACTOR: Final = 100
 """Weights hardly shrink; an archive that expands further was made to harm."""
 _COMPRESSIONS: Final = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ", lzma.open))
-_BROKEN: Final = (
+BROKEN: Final = (
     zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError,
     UnicodeError,
 )  # fmt: skip
@@ -35,7 +35,7 @@ _BROKEN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class Member:
     """A regular file of an archive; ``stream`` is good until the next member is asked for."""
 
     name: PurePosixPath
@@ -63,9 +63,9 @@ def read_archive(path: Path, source: str | None = None) -> ModelConfig:
     weights: dict[PurePosixPath, dict[str, Tensor]] = {}
     gguf = False
     try:
-        with _opened(path, name) as members:
+        with opened(path, name) as members:
             for number, member in enumerate(members, 1):
-                _check(member.name, number, name)
+                check_member(member.name, number, name)
                 here = member.name.parent
                 if member.name.name == "config.json" and (config is None or len(here.parts) < len(config[0].parts)):
                     config = here, _text(member.stream, f"{name}:{member.name}")
@@ -73,7 +73,7 @@ def read_archive(path: Path, source: str | None = None) -> ModelConfig:
                     tensors = read_header(member.stream, f"{name}:{member.name}")
                     weights[here] = {**weights.get(here, {}), **tensors}
                 gguf |= member.name.suffix == ".gguf"
-    except _BROKEN as error:
+    except BROKEN as error:
         if isinstance(error, FileNotFoundError):
             raise UnreadableInput("there is no such file", where=name, hint="check the path") from error
         raise MalformedInput(
@@ -96,7 +96,12 @@ def read_archive(path: Path, source: str | None = None) -> ModelConfig:
     return replace(parsed, weights=Weights(f"{name}:{folder}", weights[folder]))
 
 
-def _check(member: PurePosixPath, number: int, source: str) -> None:
+def check_member(member: PurePosixPath, number: int, source: str) -> None:
+    """Refuse a member that nobody honest packs.
+
+    Raises:
+        MalformedInput: its path leads out of the archive, or it is one too many.
+    """
     if member.is_absolute() or ".." in member.parts or "\\" in str(member) or ":" in member.parts[0]:
         raise MalformedInput(
             "this archive holds a path that leads out of it",
@@ -116,7 +121,13 @@ def _text(stream: BinaryIO, source: str) -> str:
 
 
 @contextmanager
-def _opened(path: Path, source: str) -> Iterator[Iterator[_Member]]:
+def opened(path: Path, source: str) -> Iterator[Iterator[Member]]:
+    """The members of an archive one after the other, unpacked as they are read and within bounds.
+
+    Raises:
+        MalformedInput: it expands beyond reason.
+        (those of :data:`BROKEN`): it is broken.
+    """
     with path.open("rb") as file:
         head = file.read(8)
         file.seek(0)
@@ -133,18 +144,18 @@ def _opened(path: Path, source: str) -> Iterator[Iterator[_Member]]:
             yield _taped(tape)
 
 
-def _zipped(archive: zipfile.ZipFile) -> Iterator[_Member]:
+def _zipped(archive: zipfile.ZipFile) -> Iterator[Member]:
     for entry in archive.infolist():
         if not entry.is_dir():
             with archive.open(entry) as stream:
-                yield _Member(PurePosixPath(entry.filename), cast("BinaryIO", stream))
+                yield Member(PurePosixPath(entry.filename), cast("BinaryIO", stream))
 
 
-def _taped(tape: tarfile.TarFile) -> Iterator[_Member]:
+def _taped(tape: tarfile.TarFile) -> Iterator[Member]:
     for entry in tape:
         stream = tape.extractfile(entry) if entry.isreg() else None
         # Links and devices are looked at too: their names must not lead out either.
-        yield _Member(PurePosixPath(entry.name), cast("BinaryIO", stream or io.BytesIO()))
+        yield Member(PurePosixPath(entry.name), cast("BinaryIO", stream or io.BytesIO()))
 
 
 class _Guarded(io.RawIOBase):

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard.api.errors import ErrorParts, error_response
+from dashboard.uploading import LARGEST_UPLOAD
 
 CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -28,6 +29,8 @@ HEADERS: Final = {
 
 LARGEST_BODY: Final = 4 << 20
 """Bytes of a request's body; more is refused before it is read whole."""
+UPLOADS: Final = ("/upload", "/api/v1/uploads")
+"""Where files are taken, and bodies are as large as those may be."""
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -45,12 +48,13 @@ class Guard:
             return
         started = False
         taken = 0
+        largest = LARGEST_UPLOAD if scope["path"] in UPLOADS else LARGEST_BODY
 
         async def receive_bounded() -> Message:
             nonlocal taken
             message = await receive()
             taken += len(message.get("body", b""))
-            if taken > LARGEST_BODY:
+            if taken > largest:
                 raise HTTPException(413)
             return message
 

@@ -51,7 +51,7 @@ def compare(
     """Say what differs between runs, whether it is more than chance, and whether changes took effect."""
     from analysis.compare import compare as compare_bundles
     from collector.bundle import BundleOptions
-    from dashboard.cli.bundles import accuracies
+    from dashboard.stated import accuracies
 
     options = BundleOptions(training=training, validation_accuracy=accuracies(validation_accuracy))
     bundles = [bundle_of(path, options, config) for path in runs]

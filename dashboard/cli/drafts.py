@@ -13,9 +13,10 @@ import typer
 
 from collector.domain.drafts import Measure
 from collector.domain.errors import InputError
-from dashboard.cli.bundles import Training, ValidationAccuracy, accuracies
+from dashboard.cli.bundles import Training, ValidationAccuracy
 from dashboard.cli.console import errors, output
 from dashboard.cli.serve import ConfigOption
+from dashboard.stated import accuracies
 
 if TYPE_CHECKING:
     from analysis.theory.replay import Replay

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 FOLLOW_SECONDS: Final = 1.0
 """How long is waited for a followed log to grow."""
-MOST_JUDGED_WINDOWS: Final = 50_000
-"""Decode windows up to which runs are judged right after they are stored; judging takes memory for each."""
 
 
 def register(app: typer.Typer) -> None:
@@ -123,7 +121,7 @@ def ingest(
     from dashboard.alerts import Alerting
     from dashboard.database import open_configured
     from dashboard.diagnoses import Diagnoses
-    from dashboard.judging import judge_runs
+    from dashboard.judging import MOST_JUDGED_WINDOWS, judge_runs
     from dashboard.settings import load_settings
 
     settings = load_settings(config)

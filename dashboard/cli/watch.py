@@ -20,11 +20,11 @@ from dashboard.cli.bundles import (
     TargetConfig,
     Temperature,
     ValidationAccuracy,
-    accuracies,
 )
 from dashboard.cli.console import output
 from dashboard.cli.scrape import SHORTEST
 from dashboard.durations import duration
+from dashboard.stated import accuracies
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Form, Query, Request, UploadFile
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from analysis.base import catalogue, find_rule
 from collector.domain.errors import DraftscopeError, InputError
 from collector.domain.quantities import QUANTITIES
 from dashboard import checking
 from dashboard.api.errors import status_of
+from dashboard.api.security import require_token
+from dashboard.api.uploads import store
 from dashboard.charts.base import Key
 from dashboard.pages import fleet
 from dashboard.pages.check import Form as CheckForm
@@ -21,6 +23,7 @@ from dashboard.pages.drafts import drafts_page
 from dashboard.pages.fleet import Order, fleet_page
 from dashboard.pages.rules import rule_page, rules_page
 from dashboard.pages.run import run_page
+from dashboard.pages.standalone import run_report
 from dashboard.pages.templating import render
 from dashboard.store import RunStore
 
@@ -66,6 +69,13 @@ def run(request: Request, run_id: str) -> HTMLResponse:
     return _page("run.html", page=run_page(_store(request).report(run_id)))
 
 
+@router.get("/runs/{run_id}/report")
+def report(request: Request, run_id: str) -> HTMLResponse:
+    """The page of a run as one file, to hand on."""
+    text = run_report(_store(request).report(run_id))
+    return HTMLResponse(text, headers={"Content-Disposition": f'attachment; filename="draftscope-run-{run_id}.html"'})
+
+
 @router.get("/compare")
 def compare(
     request: Request,
@@ -81,6 +91,32 @@ def compare(
     latest_first = [row.id for row in _store(request).list_runs()]
     runs.sort(key=lambda run_id: -latest_first.index(run_id) if run_id in latest_first else 0)
     return _page("compare.html", page=compare_page(_store(request).compare(runs)))
+
+
+@router.get("/upload")
+def upload_form(request: Request) -> HTMLResponse:
+    """The form that takes logs, configs and bundles."""
+    return _page("upload.html", problem=None, token=bool(request.app.state.token))
+
+
+@router.post("/upload", dependencies=[Depends(require_token)])
+def upload(
+    request: Request,
+    files: Annotated[list[UploadFile], File()],
+    deployment: Annotated[str, Form(max_length=200)] = "",
+    engine_version: Annotated[str, Form(max_length=40)] = "",
+    validation_accuracy: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Store the runs of the files and go to the one that they are about."""
+    try:
+        stored = store(request, files, deployment, engine_version, validation_accuracy)
+    except DraftscopeError as problem:
+        token = bool(request.app.state.token)
+        return _page("upload.html", status=status_of(problem), problem=problem, token=token)
+    address = f"/runs/{stored.run}"
+    if request.headers.get("HX-Request"):
+        return Response(headers={"HX-Redirect": address})
+    return RedirectResponse(address, status_code=303)
 
 
 @router.get("/check")

@@ -64,6 +64,8 @@ def environment() -> Environment:
     made.globals.update(
         asset=asset,
         version=product_version(),
+        standalone=False,
+        layout="base.html",
         states={state.value: words for state, words in STATES.items()},
         severities=names.SEVERITIES,
     )

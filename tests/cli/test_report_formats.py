@@ -126,7 +126,7 @@ SARIF = {
 
 
 def test_every_form_is_found_text_first():
-    assert list(formats()) == ["text", "json", "junit", "markdown", "sarif"]
+    assert list(formats()) == ["text", "html", "json", "junit", "markdown", "sarif"]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -58,6 +58,29 @@
     if (picked) document.getElementById("engine_version").value = picked.value;
   });
 
+  // Uploads: what was chosen, how much is sent, and the token where the service asks for one.
+  const upload = document.querySelector("[data-upload]");
+  if (upload) {
+    const [bar, sent] = [upload.querySelector(".progress"), upload.querySelector("progress")];
+    const drop = upload.querySelector(".drop");
+    upload.elements.files.addEventListener("change", () => {
+      upload.querySelector(".chosen").textContent = [...upload.elements.files.files].map((file) => file.name).join(", ");
+    });
+    for (const name of ["dragover", "dragleave", "drop"]) drop.addEventListener(name, () => drop.toggleAttribute("data-over", name === "dragover"));
+    document.body.addEventListener("htmx:configRequest", (event) => {
+      const token = upload.querySelector("[data-token]")?.value;
+      if (event.target === upload && token) event.detail.headers.Authorization = `Bearer ${token}`;
+    });
+    upload.addEventListener("htmx:xhr:progress", (event) => {
+      const { loaded, total } = event.detail;
+      if (!total) return;
+      bar.hidden = false;
+      sent.value = (100 * loaded) / total;
+      bar.querySelector("span").textContent = loaded < total ? `${Math.round(sent.value)}%` : "Reading and judging";
+    });
+    upload.addEventListener("htmx:afterRequest", () => { bar.hidden = true; });
+  }
+
   addEventListener("keydown", (event) => {
     if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "?") document.getElementById("keys").showModal();
