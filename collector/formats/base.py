@@ -81,6 +81,12 @@ class Line:
         """The reader of the ``key: value`` tail, if the line has one."""
         return PairTail(self.items, self.required) if self.items is not None else None
 
+    def match(self, message: bytes) -> re.Match[bytes] | None:
+        """Where in a message the values of the pattern stand, ``None`` if it is another or a torn line."""
+        if self._compiled is None or not message.startswith(self.starts):
+            return None
+        return self._compiled.fullmatch(message.rstrip())
+
     def begins(self, message: bytes) -> bool:
         """Whether the message begins like this line."""
         return message.startswith(self.starts)
@@ -94,7 +100,7 @@ class Line:
             return pairs.values if pairs is not None else None
         if self._compiled is None:
             return self.states
-        match = self._compiled.fullmatch(message.rstrip())
+        match = self.match(message)
         if match is None:
             return None
         stated = {name: typed(text) for name, text in match.groupdict().items() if text is not None}

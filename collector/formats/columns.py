@@ -162,10 +162,11 @@ def masked(bits: Words | np.uint64) -> Words:
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A number of a template: its decimals, and our name if its value is wanted."""
+    """A number of a template: its decimals, our name if its value is wanted, its digits before the point if they are fixed."""
 
     decimals: int
     name: str | None
+    whole: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +194,12 @@ class Template:
         """The template of an example; ``None`` if a wanted value is neither a plain number nor a truth value."""
         if len(example) > LONGEST_EXAMPLE or b"\x00" in example:
             return None
-        wanted = {(span.start, span.end): span.name for span in spans}
+        wanted = {(span.start, span.end): span for span in spans}
         pieces: list[bytes | _Number | _Truth] = []
         position = 0
         for token in _TOKEN.finditer(example):
-            name = wanted.pop(token.span(), None)
+            span = wanted.pop(token.span(), None)
+            name = None if span is None else span.name
             decimals = len(token[0].partition(b".")[2])
             if decimals > MOST_DECIMALS:
                 return None
@@ -205,7 +207,8 @@ class Template:
                 continue
             if token.start() > position:
                 pieces.append(example[position : token.start()])
-            pieces.append(_Number(decimals, name) if token[0][:1].isdigit() else _Truth(name or ""))
+            whole = 0 if span is None else span.whole
+            pieces.append(_Number(decimals, name, whole) if token[0][:1].isdigit() else _Truth(name or ""))
             position = token.end()
         if position < len(example):
             pieces.append(example[position:])
@@ -241,7 +244,7 @@ def _number(lines: Lines, at: Positions, number: _Number, fits: Mask) -> tuple[P
     """Take a number off each text: where it ends, and its value where it is wanted."""
     words = lines.words(at)
     count, values = leading_digits(words)
-    fits &= count > 0
+    fits &= count == number.whole if number.whole else count > 0
     if number.name is None and not number.decimals:
         return at + count, _NOTHING
     bits = bits_of(count)

@@ -8,11 +8,14 @@ for each position. Both are recovered here.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
 from typing import Final, NamedTuple
 
 POSITION_ROUNDING: Final = 0.0005
 LENGTH_ROUNDING: Final = 0.005
-_SLACK: Final = 1e-9
+SLACK: Final = 1e-9
 _SEARCHED: Final = 2_000
 """Candidates for the number of drafts that are compared; a wider range is settled by its middle."""
 
@@ -61,9 +64,9 @@ def spec_counts(
     fewest = -(-drafted // depth) if depth else 1
     low, high = _bounds(accepted, length, positions, bonus)
     low, high = max(low, float(fewest)), min(high, float(drafted))
-    if known is not None and low - _SLACK <= known <= high + _SLACK:
+    if known is not None and low - SLACK <= known <= high + SLACK:
         drafts = known
-    elif depth and not short and drafted % depth == 0 and low - _SLACK <= fewest <= high + _SLACK:
+    elif depth and not short and drafted % depth == 0 and low - SLACK <= fewest <= high + SLACK:
         drafts = fewest
     else:
         found = _likely(
@@ -73,6 +76,11 @@ def spec_counts(
             return SpecCounts(accepted, drafted)
         drafts = found
     return SpecCounts(accepted, drafted, float(drafts), _shares(accepted, positions, drafts), bonus)
+
+
+def total(rates: Iterable[float]) -> float:
+    """Rates added up in their order; :func:`sum` rounds otherwise from one release of Python to the next."""
+    return reduce(add, rates, 0.0)
 
 
 def _likely(
@@ -87,7 +95,7 @@ def _likely(
     passes: int | None,
 ) -> int | None:
     """A number of drafts between the bounds, ``None`` where nothing narrows them."""
-    if accepted and positions and sum(positions) > 0:
+    if accepted and positions and total(positions) > 0:
         return _best(accepted, positions, low, high)
     if (
         accepted
@@ -99,7 +107,7 @@ def _likely(
         return round(min(max(accepted / (length - 1), low), high))
     if passes is not None:
         return round(min(max(passes, low), max(high, low)))
-    return math.ceil(low - _SLACK) if bounded else None
+    return math.ceil(low - SLACK) if bounded else None
 
 
 def _bonus(length: float | None, positions: tuple[float, ...]) -> bool | None:
@@ -107,8 +115,8 @@ def _bonus(length: float | None, positions: tuple[float, ...]) -> bool | None:
     if length is None or math.isnan(length):
         return None
     if positions:
-        own = sum(positions)
-        slack = LENGTH_ROUNDING + len(positions) * POSITION_ROUNDING + _SLACK
+        own = total(positions)
+        slack = LENGTH_ROUNDING + len(positions) * POSITION_ROUNDING + SLACK
         with_bonus, without = abs(length - 1 - own) <= slack, abs(length - own) <= slack
         if with_bonus != without:
             return with_bonus
@@ -122,7 +130,7 @@ def _bounds(
     low, high = 0.0, math.inf
     if not accepted:
         return low, high
-    own = sum(positions)
+    own = total(positions)
     slack = len(positions) * POSITION_ROUNDING
     if positions and own + slack > 0:
         low = accepted / (own + slack)
@@ -136,8 +144,8 @@ def _bounds(
 
 def _best(accepted: int, positions: tuple[float, ...], low: float, high: float) -> int:
     """The whole number between the bounds whose multiples of the rates are nearest to whole numbers."""
-    first, last = max(1, math.ceil(low - _SLACK)), math.floor(high + _SLACK)
-    middle = round(accepted / max(sum(positions), POSITION_ROUNDING))
+    first, last = max(1, math.ceil(low - SLACK)), math.floor(high + SLACK)
+    middle = round(accepted / max(total(positions), POSITION_ROUNDING))
     if last < first:
         return max(middle, first)
     middle = min(max(middle, first), last)
@@ -151,8 +159,8 @@ def _fits(accepted: int, positions: tuple[float, ...], drafts: int) -> bool:
     """Whether whole counts exist that print as these rates and add up to the accepted tokens."""
     fewest = most = 0
     for rate in positions:
-        low = math.ceil((rate - POSITION_ROUNDING) * drafts - _SLACK)
-        high = math.floor((rate + POSITION_ROUNDING) * drafts + _SLACK)
+        low = math.ceil((rate - POSITION_ROUNDING) * drafts - SLACK)
+        high = math.floor((rate + POSITION_ROUNDING) * drafts + SLACK)
         if high < low:
             return False
         fewest, most = fewest + max(low, 0), most + high
@@ -172,7 +180,7 @@ def _shares(accepted: int, positions: tuple[float, ...], drafts: int) -> tuple[f
     left = abs(missing)
     for index, rate in enumerate(positions):
         limit = rate * drafts + sign * POSITION_ROUNDING * drafts
-        room = math.floor(limit + _SLACK) - counts[index] if missing > 0 else counts[index] - math.ceil(limit - _SLACK)
+        room = math.floor(limit + SLACK) - counts[index] if missing > 0 else counts[index] - math.ceil(limit - SLACK)
         taken = min(max(room, 0), -(-left // (len(positions) - index)))
         counts[index] += sign * taken
         left -= taken

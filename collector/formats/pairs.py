@@ -18,6 +18,7 @@ SHAPES_KEPT: Final = 4_096
 LONGEST_TAIL: Final = 2_000
 
 _DIGITS = b"0123456789"
+_NUMBER = re.compile(rb"\d+")
 _ITERATION = re.compile(rb"\s*\[\d+\](?=[.,])")
 _ITEM = re.compile(
     rb"(?P<key>[#A-Za-z][A-Za-z0-9 ./()_#&-]{0,60}?): "
@@ -59,11 +60,12 @@ class Form:
 
 
 class Span(NamedTuple):
-    """Where a value stands in a tail, and our name for it."""
+    """Where a value stands in a text, our name for it, and its digits before the point where their number is fixed."""
 
     start: int
     end: int
     name: str
+    whole: int = 0
 
 
 class PairTail:
@@ -72,20 +74,19 @@ class PairTail:
     def __init__(self, names: Mapping[bytes, str], required: tuple[bytes, ...]) -> None:
         self._names = names
         self._required = required
-        self._forms: dict[bytes, Form | None] = {}
+        self._forms: dict[bytes, Form] = {}
+        self._torn: set[bytes] = set()
 
     def read(self, tail: bytes) -> Pairs | None:
         """The values of a tail, or ``None`` if it is torn."""
         if len(tail) > LONGEST_TAIL:
             return None
         shape = tail.translate(None, _DIGITS)
-        form = self._forms.get(shape, _UNKNOWN)
-        if isinstance(form, _Unknown):
-            form = self._learn(tail)
-            if len(self._forms) < SHAPES_KEPT:
-                self._forms[shape] = form
+        form = self._forms.get(shape)
         if form is None:
-            return None
+            form = self._first_of(tail, shape)
+            if form is None:
+                return None
         values: dict[str, Value] = {}
         items = tail.split(b", ")
         try:
@@ -108,6 +109,19 @@ class PairTail:
                 found.append(Span(start, position + len(item.rstrip(_BEHIND_VALUE)), name))
             position += len(item) + 2
         return found
+
+    def _first_of(self, tail: bytes, shape: bytes) -> Form | None:
+        """The form of a tail whose shape is not known; one that lacks digits is torn, and has the shape of whole ones."""
+        exact = _NUMBER.sub(b"0", tail)
+        if exact in self._torn:
+            return None
+        form = self._learn(tail)
+        if form is None:
+            if len(self._torn) < SHAPES_KEPT:
+                self._torn.add(exact)
+        elif len(self._forms) < SHAPES_KEPT:
+            self._forms[shape] = form
+        return form
 
     def _learn(self, tail: bytes) -> Form | None:
         rest = tail
@@ -134,13 +148,6 @@ class PairTail:
         if any(key not in keys for key in self._required):
             return None
         return Form(tuple(keys), stop, trailing, tuple(names))
-
-
-class _Unknown:
-    """Marks a shape that was never seen; ``None`` marks one that is torn."""
-
-
-_UNKNOWN: Final = _Unknown()
 
 
 def _value(text: bytes) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,25 +12,17 @@ from collector.formats.columns import (
     Mask,
     Positions,
     Words,
-    bits_of,
     digits_value,
-    find_byte,
     leading_digits,
-    masked,
     word,
 )
 from collector.formats.sglang.lines import ACCESS
 from collector.formats.sglang.prefix import Instants, Ranks, read_head
+from collector.formats.texts import Texts
 
 TIME: Final = b"[2026-01-01 00:00:00"
-TAG_WORDS: Final = 5
-"""Words in which the end of the rank tags is looked for."""
-TEXTS_KEPT: Final = 1_024
-FEW_TEXTS: Final = 8
-"""Up to this many known tags are compared one by one."""
-TEXTS_LEARNED: Final = 64
-"""New tags that one block may bring; lines with further ones are read one by one."""
-_FACTORS: Final = tuple(np.uint64(pow(0x9E3779B97F4A7C15, power, 1 << 64)) for power in range(TAG_WORDS))
+LEAD_WORDS: Final = 4
+"""Words at the beginning of a line that hold its time and tell an access line."""
 _HALF: Final = np.uint64(32)
 _NO_TAGS: Final = word(b"] ")
 _ACCESS: Final = b"] " + ACCESS
@@ -64,15 +55,11 @@ class HeadColumns:
     def __init__(self) -> None:
         self.ranks: list[Ranks] = [Ranks("", "", None)]
         self._seconds = Instants()
-        # Texts of tags: their words, the number of their ranks (-1: no tags), and their order by key.
-        self._texts: Words = np.zeros((1, TAG_WORDS), dtype=np.uint64)
-        self._numbers: Positions = np.zeros(1, dtype=np.int64)
-        self._keys: Words = np.zeros(1, dtype=np.uint64)
-        self._by_key: Positions = np.zeros(1, dtype=np.int64)
+        self._texts = Texts(b"]", self._number)
 
     def read(self, lines: Lines, left_out: Mask) -> Heads:
         """The prefixes of a block. Lines with one that cannot be told here are left out, as are ``left_out``."""
-        leads = lines.leads(TAG_WORDS)
+        leads = lines.leads(LEAD_WORDS)
         numbers = (((leads[:, 0] & np.uint64(0xFF)) == ord("[")) & ~left_out).nonzero()[0]
         starts = lines.starts
         if len(numbers) < len(starts):
@@ -120,78 +107,14 @@ class HeadColumns:
         messages = tags + 2
         tagged = np.flatnonzero((first & np.uint64(0xFFFF)) != _NO_TAGS)
         if len(tagged):
-            ranks[tagged], lengths = self._tagged(lines, tags[tagged], first[tagged])
+            ranks[tagged], lengths = self._texts.read(lines, tags[tagged], first[tagged])
             messages[tagged] += lengths
         return ranks, messages
 
-    def _tagged(self, lines: Lines, starts: Positions, first: Words) -> tuple[Positions, Positions]:
-        """The numbers of the ranks whose tags begin at a position, and the tags' lengths."""
-        end = find_byte(first, ord("]"))
-        lengths: Positions = end.astype(np.int64)
-        parts = [first & masked(bits_of(end))]
-        going_on = end == 8
-        while going_on.any() and len(parts) < TAG_WORDS:
-            words = lines.words(starts + 8 * len(parts))
-            end = find_byte(words, ord("]"))
-            parts.append(np.where(going_on, words & masked(bits_of(end)), np.uint64(0)))
-            lengths += np.where(going_on, end, 0)
-            going_on &= end == 8
-        complete = ~going_on & ((lines.words(starts + lengths + 1) & np.uint64(0xFF)) == ord(" "))
-        texts = self._find(parts)
-        for _ in range(TEXTS_LEARNED):
-            unknown = np.flatnonzero((texts < 0) & complete)
-            if not len(unknown) or len(self._numbers) >= TEXTS_KEPT:
-                break
-            one = unknown[0]
-            start = int(starts[one])
-            self._learn([part[one] for part in parts], lines.text(start, start + int(lengths[one])))
-            texts = self._find(parts)
-        good = complete & (texts >= 0)
-        return np.where(good, self._numbers[np.where(good, texts, 0)], -1), lengths
-
-    def _find(self, parts: Sequence[Words]) -> Positions:
-        """Which known text the words make, -1 for none."""
-        if len(self._numbers) <= FEW_TEXTS:
-            found: Positions = np.full(len(parts[0]), -1, dtype=np.int64)
-            for text in range(len(self._numbers)):
-                found[self._same(parts, text)] = text
-            return found
-        key = _key(parts)
-        place = np.searchsorted(self._keys, key)
-        place[place == len(self._keys)] = 0
-        texts = self._by_key[place]
-        return np.where((self._keys[place] == key) & self._same(parts, texts), texts, -1)
-
-    def _same(self, parts: Sequence[Words], texts: int | Positions) -> Mask:
-        """Where the words are those of a known text."""
-        same: Mask = parts[0] == self._texts[texts, 0]
-        for number in range(1, TAG_WORDS):
-            if number < len(parts):
-                same &= parts[number] == self._texts[texts, number]
-            else:
-                same &= self._texts[texts, number] == 0
-        return same
-
-    def _learn(self, parts: Sequence[np.uint64], text: bytes) -> None:
+    def _number(self, text: bytes) -> int:
         head = read_head(TIME + text + b"]")
-        number = -1
-        if head is not None:
-            if head.ranks not in self.ranks:
-                self.ranks.append(head.ranks)
-            number = self.ranks.index(head.ranks)
-        row = np.zeros((1, TAG_WORDS), dtype=np.uint64)
-        row[0, : len(parts)] = parts
-        key = _key(list(row.T))
-        place = np.searchsorted(self._keys, key)
-        self._keys = np.insert(self._keys, place, key)
-        self._by_key = np.insert(self._by_key, place, len(self._numbers))
-        self._texts = np.concatenate((self._texts, row))
-        self._numbers = np.append(self._numbers, number)
-
-
-def _key(parts: Sequence[Words]) -> Words:
-    """One number for the words of a text; missing ones count as empty."""
-    key = parts[0] * _FACTORS[0]
-    for part, factor in zip(parts[1:], _FACTORS[1:], strict=False):
-        key = key + part * factor
-    return key
+        if head is None:
+            return -1
+        if head.ranks not in self.ranks:
+            self.ranks.append(head.ranks)
+        return self.ranks.index(head.ranks)

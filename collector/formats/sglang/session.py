@@ -36,7 +36,7 @@ from collector.formats.sglang.releases import Clues, Trust
 from collector.formats.tracebacks import BEGIN, Tracebacks
 
 if TYPE_CHECKING:
-    from collector.formats.sglang.bulk import BulkReader, View
+    from collector.formats.sglang.bulk import BulkReader, SglangView
 
 DEFAULT_INTERVAL: Final = 40
 """Decode steps between two decode lines where neither log nor launch command states them."""
@@ -131,15 +131,13 @@ class SglangSession(Session):
             self._bulk = BulkReader(self, self._decode_tail, self._prefill_tail)
         self._bulk.read(block)
 
-    def stretch(self, view: View, first: int, last: int, *, sampled: bool, last_at: float) -> Facts | None:
-        """Lines in bulk, none of them a message: what they mean, without their samples; the run they are in.
-
-        ``sampled`` says whether there are samples among them, ``last_at`` when the last line was printed.
-        """
+    def stretch(self, view: SglangView, first: int, last: int) -> Facts | None:
+        """Lines in bulk, none of them a message: what they mean, without their samples; the run they are in."""
         if self._tracebacks.active and self._tracebacks.reached:
             self._end_traceback()
         facts = self._run
-        if sampled:
+        last_at = float(view.at[last - 1])
+        if view.samples[last] > view.samples[first]:
             if facts is None:
                 first, at = view.first_sample(first)
                 facts = self._open(at)

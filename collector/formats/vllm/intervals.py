@@ -50,7 +50,7 @@ class _Interval:
 
 
 @dataclass(slots=True)
-class _Before:
+class Before:
     """The interval before, of the same engine."""
 
     at: float
@@ -70,14 +70,15 @@ class Intervals:
 
     ``several`` says whether the server has several engines, ``None`` where that is not known yet.
     Then the first interval of engine 0 is held until another engine speaks, or the same one again:
-    a single engine has no unit, engines beside one another are named.
+    a single engine has no unit, engines beside one another are named. ``before`` is the last interval
+    of each process and engine.
     """
 
     several: bool | None = None
     whole_prompts: bool = False
     """Up to 0.15 the prompt throughput counts cached tokens as well."""
     _open: dict[bytes, _Interval] = field(default_factory=dict)
-    _before: dict[tuple[bytes, int | None], _Before] = field(default_factory=dict)
+    before: dict[tuple[bytes, int | None], Before] = field(default_factory=dict)
     _lifetime: dict[bytes, LifetimeCounts] = field(default_factory=dict)
     _held: list[tuple[bytes, _Interval]] = field(default_factory=list)
     _unnamed: bool = False
@@ -85,7 +86,7 @@ class Intervals:
 
     def stats(self, process: bytes, place: Place, stats: Stats) -> Read:
         """Take an engine line."""
-        read = self._close(process)
+        read = self.close(process)
         self._open[process] = _Interval(place, stats, cached_share=stats.values.get("cached_share"))
         return read
 
@@ -98,10 +99,10 @@ class Intervals:
             and abs(place.at - interval.place.at) <= SAME_INSTANT_SECONDS
         ):
             interval.acceptance, interval.acceptance_place = acceptance, place
-            return self._close(process)
-        read = self._close(process)
+            return self.close(process)
+        read = self.close(process)
         self._open[process] = _Interval(place, None, acceptance, place)
-        rest = self._close(process)
+        rest = self.close(process)
         return Read(read.windows + rest.windows, read.prefills + rest.prefills)
 
     def lifetime(self, process: bytes, counts: LifetimeCounts) -> tuple[SpecCounts, bool]:
@@ -129,7 +130,7 @@ class Intervals:
         windows: list[Window] = []
         prefills: list[PrefillWindow] = []
         for process in list(self._open):
-            read = self._close(process)
+            read = self.close(process)
             windows += read.windows
             prefills += read.prefills
         if self._held:
@@ -140,7 +141,17 @@ class Intervals:
 
     # ---- completing intervals
 
-    def _close(self, process: bytes) -> Read:
+    @property
+    def holding(self) -> bool:
+        """Whether intervals are held until it is known how many engines there are."""
+        return bool(self._held)
+
+    def is_open(self, process: bytes) -> bool:
+        """Whether a process has an interval that may go on."""
+        return process in self._open
+
+    def close(self, process: bytes) -> Read:
+        """Complete what is open of a process."""
         interval = self._open.pop(process, None)
         if interval is None:
             return Read([], [])
@@ -169,8 +180,8 @@ class Intervals:
         prefills: list[PrefillWindow] = []
         for process, interval in intervals:
             engine = interval.stats.engine if interval.stats is not None else None
-            unit = self._unit(engine)
-            before = self._before.get((process, engine))
+            unit = self.unit(engine)
+            before = self.before.get((process, engine))
             seconds, clock = _clocks(interval, before)
             windows.append(_window(interval, unit, seconds, clock))
             prefill = self._prefill(interval, unit, clock)
@@ -179,10 +190,11 @@ class Intervals:
             if interval.stats is not None:
                 values = interval.stats.values
                 busy = values["prompt_throughput"] > 0 or values["generation_throughput"] > 0
-                self._before[process, engine] = _Before(interval.place.at, busy)
+                self.before[process, engine] = Before(interval.place.at, busy)
         return Read(windows, prefills)
 
-    def _unit(self, engine: int | None) -> str:
+    def unit(self, engine: int | None) -> str:
+        """What an engine is called in its windows."""
         if engine is None or (engine == 0 and (self._unnamed or not self.several)):
             return ""
         return f"engine {engine}"
@@ -200,7 +212,7 @@ class Intervals:
         return PrefillWindow(place.position, place.line, place.at, unit, new, new * share / (1 - share))
 
 
-def _clocks(interval: _Interval, before: _Before | None) -> tuple[float | None, float | None]:
+def _clocks(interval: _Interval, before: Before | None) -> tuple[float | None, float | None]:
     """Seconds of the acceptance counts, and of the engine line's throughput; ``None`` where not known.
 
     The acceptance clock runs since the acceptance line before, so it includes a pause; the engine's

@@ -72,6 +72,18 @@ class Calendar:
         if match is not None:
             self.year = int(match[1])
 
+    @property
+    def month(self) -> int | None:
+        """The month of the line before, ``None`` before the first."""
+        return self._month
+
+    def within_month(self, head: Head) -> float | None:
+        """As :meth:`at` for a line of the same month as the line before, ``None`` for others."""
+        if head.year is not None or head.stamp[0] != self._month:
+            return None
+        known = self._known.get(head.stamp)
+        return known if known is not None else float(timegm((self._first_year + self._shift, *head.stamp)))
+
     def at(self, head: Head) -> float:
         """Seconds since 1970 of a line."""
         stamp = head.stamp

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.domain.arguments import UNSEEN, Arguments, Value
 from collector.domain.evidence import LONGEST_TEXT, Evidence
@@ -17,6 +17,7 @@ from collector.domain.versions import Release, ReleaseRange
 from collector.formats.base import Dispatch, Life, Line, ReadOptions, Session, decode
 from collector.formats.base import Place as LinePlace
 from collector.formats.beginnings import wordings_of
+from collector.formats.blocks import LARGE, Block
 from collector.formats.counts import spec_counts
 from collector.formats.tracebacks import BEGIN, Tracebacks
 from collector.formats.vllm import configuration
@@ -25,6 +26,9 @@ from collector.formats.vllm.lifetime import LifetimeCounts
 from collector.formats.vllm.lines import LINES
 from collector.formats.vllm.prefix import Calendar, Head, HeadReader, Parts, without_colour
 from collector.formats.vllm.stats import StatsReader
+
+if TYPE_CHECKING:
+    from collector.formats.vllm.bulk import BulkReader, VllmView
 
 _AVERAGE: Final = b"Avg prompt throughput: "
 ACCEPTANCE: Final = (b"SpecDecoding metrics: ", b"Speculative metrics: ")
@@ -70,7 +74,7 @@ class _Voice:
 
 
 @dataclass
-class _Facts:
+class Facts:
     """What the session keeps of the run it is in, beside the record itself."""
 
     life: Life
@@ -87,6 +91,13 @@ class _Facts:
     depth_stated: bool = False
     releases: ReleaseRange = field(default_factory=ReleaseRange)
     """What the form of the lines allows."""
+
+    def keep(self, read: Read) -> None:
+        """Add what is complete to the run."""
+        if read.windows or read.prefills:
+            self.life.changed = True
+            self.life.record.windows += read.windows
+            self.life.record.prefills += read.prefills
 
     @property
     def begun(self) -> bool:
@@ -105,17 +116,63 @@ class VllmSession(Session):
         super().__init__(options)
         self.reading.kind = "vLLM log"
         self._heads = HeadReader()
-        self._calendar = Calendar()
+        self.calendar = Calendar()
         self._engine_lines = Dispatch(LINES, LinePlace.ENGINE)
         self._bare_lines = Dispatch(LINES, LinePlace.BARE)
         self._wordings = wordings_of("collector.formats.vllm")
         self._stats = StatsReader()
         self._acceptance_lines = tuple(line for line in LINES if line.name.startswith("acceptance"))
         self._voices: dict[bytes, _Voice] = {}
-        self._run: _Facts | None = None
+        self._run: Facts | None = None
         self._now: float | None = None
+        self._bulk: BulkReader | None = None
 
     # ---- lines
+
+    def block(self, block: Block) -> None:
+        """Read a block of whole lines; a large one as arrays."""
+        if block.size < LARGE:
+            super().block(block)
+            return
+        if self._bulk is None:
+            from collector.formats.vllm.bulk import BulkReader  # numpy takes longer to load than a small log to read
+
+            self._bulk = BulkReader(self)
+        self._bulk.read(block)
+
+    def read_lines(self, block: Block) -> None:
+        """Read a block line by line."""
+        super().block(block)
+
+    def facts_for(self, view: VllmView, first: int, last: int) -> Facts | None:
+        """The run that samples in bulk are of, ``None`` where they may mean more to it than figures."""
+        facts = self._run
+        if facts is None or facts.intervals.holding:
+            return None
+        several = facts.intervals.several
+        engines = view.named if several is None else view.further
+        unsettled = (several is None or not several) and engines[last] > engines[first]
+        undeclared = not facts.depth_stated and view.told[last] > view.told[first]
+        return None if unsettled or undeclared else facts
+
+    def held(self, facts: Facts, at: float, count: int) -> None:
+        """So many samples in bulk, the last of this instant: what they mean for the run beside their figures."""
+        self.reading.engine_lines += count
+        self.reading.understood += count
+        self._now = at
+        self._serve(facts)
+        self._touch()
+        facts.life.changed = True
+
+    def tell_clues(self, facts: Facts, releases: Iterable[str]) -> None:
+        """What samples in bulk tell of the release."""
+        for versions in releases:
+            self._clue(facts, versions)
+
+    def _flush(self) -> None:
+        """Give the run the samples in bulk that came before this line."""
+        if self._bulk is not None:
+            self._bulk.flush()
 
     def line(self, position: int, number: int, line: bytes) -> None:
         """Read one line; one into which another was glued is read as two."""
@@ -129,7 +186,7 @@ class VllmSession(Session):
             self._bare(position, number, parts, line)
             return
         self.reading.engine_lines += 1
-        at = self._now = self._calendar.at(head)
+        at = self._now = self.calendar.at(head)
         message = parts.message
         if _AVERAGE in message[:50]:
             self._read_stats(Place(position, number, at), parts)
@@ -165,6 +222,7 @@ class VllmSession(Session):
                 voice.traced = head.code
                 voice.tracebacks.begin(fatal=True)
             elif known.name == "prefix-cache":
+                self._flush()
                 share = _completed(known, values)["cached_share"]
                 self._current().intervals.cached(parts.process, float(str(share)))
             elif known.kind:
@@ -205,7 +263,7 @@ class VllmSession(Session):
             if found[0].kind:
                 self._event(*found, number, parts, line)
             return
-        self._calendar.learn(message)
+        self.calendar.learn(message)
         if _BARE_NOISE.match(message) or (parts.process and self._wordings.know(message)):
             self.reading.understood += 1
 
@@ -221,19 +279,19 @@ class VllmSession(Session):
 
     def _touch(self) -> None:
         """Extend the open run's span."""
-        if self._run is not None and self._calendar.year is not None:
+        if self._run is not None and self.calendar.year is not None:
             self._run.life.record.ended_at = self._now
 
-    def _current(self) -> _Facts:
+    def _current(self) -> Facts:
         """The open run; without a start the file's lines are one run."""
         return self._run if self._run is not None else self._open()
 
-    def _open(self) -> _Facts:
+    def _open(self) -> Facts:
         self._close()
         record = RunRecord("vllm", self.options.source, self.options.engine_version)
-        if self._calendar.year is not None:
+        if self.calendar.year is not None:
             record.started_at = record.ended_at = self._now
-        facts = _Facts(self.begin(record))
+        facts = Facts(self.begin(record))
         launch = self.options.launch
         if launch is not None:
             self._learn(facts, launch.requested)
@@ -242,11 +300,12 @@ class VllmSession(Session):
 
     def _close(self) -> None:
         """The open run is over."""
+        self._flush()
         facts = self._run
         if facts is None:
             return
         self._end_tracebacks()
-        self._keep(facts, facts.intervals.finish())
+        facts.keep(facts.intervals.finish())
         if facts.failure is not None:
             facts.life.add(facts.failure)
         facts.life.record.release_range = facts.releases
@@ -297,13 +356,13 @@ class VllmSession(Session):
             record = facts.life.record
             record.arguments = record.arguments.with_effective(settled, evidence)
 
-    def _clue(self, facts: _Facts, versions: str) -> None:
+    def _clue(self, facts: Facts, versions: str) -> None:
         """Narrow the releases by what prints a line; a clue that contradicts the others is left out."""
         if versions != "*":
             both = facts.releases.intersect(_range(versions))
             facts.releases = both if both is not None else facts.releases
 
-    def _serve(self, facts: _Facts) -> None:
+    def _serve(self, facts: Facts) -> None:
         """The run serves: an exception before was survived."""
         facts.served = True
         if facts.failure is not None:
@@ -318,7 +377,8 @@ class VllmSession(Session):
         self._state_release(facts, values)
         facts.life.add(Event("version", evidence, self._now, {"release": values.get("release")}))
 
-    def _state_release(self, facts: _Facts, values: Mapping[str, Value]) -> None:
+    def _state_release(self, facts: Facts, values: Mapping[str, Value]) -> None:
+        self._flush()
         try:
             release = Release.parse(str(values.get("release")))
         except ValueError:
@@ -394,8 +454,9 @@ class VllmSession(Session):
         """The part of a line that states one argument."""
         return Evidence(self.options.source, number, redact_text(text)[:LONGEST_TEXT])
 
-    def _learn(self, facts: _Facts, values: Mapping[str, Any]) -> None:
+    def _learn(self, facts: Facts, values: Mapping[str, Any]) -> None:
         """What arguments say about the lines to come."""
+        self._flush()
         engines = values.get("data_parallel_size")
         if isinstance(engines, int) and engines > 1:
             facts.intervals.several = True
@@ -453,6 +514,7 @@ class VllmSession(Session):
         if stats is None:
             self.reading.torn_samples += 1
             return
+        self._flush()
         self.reading.understood += 1
         facts = self._current()
         self._serve(facts)
@@ -460,7 +522,7 @@ class VllmSession(Session):
         self._clue(facts, "-0.10.2" if stats.form.v0 else "0.8.0-")
         if parts.process:
             self._clue(facts, "0.10.1-")
-        self._keep(facts, facts.intervals.stats(parts.process, place, stats))
+        facts.keep(facts.intervals.stats(parts.process, place, stats))
 
     def _read_acceptance(self, place: Place, parts: Parts) -> None:
         for line in self._acceptance_lines:
@@ -470,6 +532,7 @@ class VllmSession(Session):
         else:
             self.reading.torn_samples += 1
             return
+        self._flush()
         self.reading.understood += 1
         facts = self._current()
         self._serve(facts)
@@ -489,9 +552,9 @@ class VllmSession(Session):
                 facts.life.add(Event("bonus-missing", evidence, place.at, {"printed": _number(values["length"])}))
         if acceptance.counts.accepted_at and not facts.depth_stated:
             self._state_depth(facts, len(acceptance.counts.accepted_at), place, parts)
-        self._keep(facts, facts.intervals.acceptance(parts.process, place, acceptance))
+        facts.keep(facts.intervals.acceptance(parts.process, place, acceptance))
 
-    def _of_lifetime(self, facts: _Facts, place: Place, parts: Parts, values: Mapping[str, Any]) -> Acceptance:
+    def _of_lifetime(self, facts: Facts, place: Place, parts: Parts, values: Mapping[str, Any]) -> Acceptance:
         lifetime = LifetimeCounts(values["drafted"], values["emitted"], max(values["depth"], 1))
         counts, reset = facts.intervals.lifetime(parts.process, lifetime)
         evidence = self.evidence(place.line, parts.message)
@@ -507,7 +570,7 @@ class VllmSession(Session):
             self._state_depth(facts, values["depth"], place, parts)
         return Acceptance(counts, None, None, None)
 
-    def _state_depth(self, facts: _Facts, depth: int, place: Place, parts: Parts) -> None:
+    def _state_depth(self, facts: Facts, depth: int, place: Place, parts: Parts) -> None:
         """An acceptance line shows how many tokens are drafted; where nothing else said it, it says so."""
         facts.depth_stated = True
         record = facts.life.record
@@ -519,12 +582,6 @@ class VllmSession(Session):
             evidence = self.evidence(place.line, parts.message)
             record.arguments = record.arguments.with_effective({name: depth}, evidence)
 
-    def _keep(self, facts: _Facts, read: Read) -> None:
-        if read.windows or read.prefills:
-            facts.life.changed = True
-            facts.life.record.windows += read.windows
-            facts.life.record.prefills += read.prefills
-
 
 @cache
 def _range(versions: str) -> ReleaseRange:
@@ -534,7 +591,8 @@ def _range(versions: str) -> ReleaseRange:
 def _of_interval(values: Mapping[str, Any], depth: int | None) -> Acceptance:
     """What a line of V1 says about the interval since the line before."""
     accepted, drafted = values["accepted"], values["drafted"]
-    positions = tuple(float(rate) for rate in str(values.get("positions") or "").split(", ") if rate)
+    printed = values.get("positions")  # a single one is a number, and may be 0
+    positions = () if printed is None else tuple(float(rate) for rate in str(printed).split(", ") if rate)
     length = _number(values.get("length"))
     counts = spec_counts(accepted, drafted, length, tuple(rate for rate in positions if math.isfinite(rate)), depth)
     percent = _number(values.get("percent"))

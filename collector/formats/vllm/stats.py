@@ -17,7 +17,7 @@ LONGEST: Final = 1_000
 
 _DIGITS = b"0123456789"
 _NUMBERS = re.compile(rb"\d+(?:\.\d+)?")
-_HEAD = re.compile(rb"(?:Engine \d{3,}: |\d+ Engines Aggregated: )?(?=Avg prompt throughput: )")
+_HEAD = re.compile(rb"(?:Engine \d+: |\d+ Engines Aggregated: )?(?=Avg prompt throughput: )")
 _ITEM = re.compile(
     rb"KV fetch: \d+ waiting to start, \d+ in progress, \d+ completed waiting"
     rb"|(?P<key>[A-Z][A-Za-z ]{1,60}?): \d+(?:\.\d+)?(?: tokens/s| reqs|%)?"
@@ -34,7 +34,7 @@ _NAMES: Final[Mapping[bytes, str]] = {
 STATED: Final = (*dict.fromkeys(_NAMES.values()), "kv_cache_usage")
 """Our names for what such a line may state."""
 _REQUIRED: Final = frozenset({"prompt_throughput", "generation_throughput", "running_requests", "waiting_requests"})
-_SHARES: Final = frozenset({"kv_cache_usage", "cached_share"})
+SHARES: Final = frozenset({"kv_cache_usage", "cached_share"})
 
 
 class StatsForm(NamedTuple):
@@ -56,21 +56,19 @@ class StatsReader:
     """Reads engine lines."""
 
     def __init__(self) -> None:
-        self._forms: dict[bytes, StatsForm | None] = {}
+        self._forms: dict[bytes, StatsForm] = {}
+        self._torn: set[bytes] = set()
 
     def read(self, message: bytes) -> Stats | None:
         """What a line states, ``None`` if it is torn or another line."""
         if len(message) > LONGEST:
             return None
         shape = message.translate(None, _DIGITS)
-        if shape in self._forms:
-            form = self._forms[shape]
-        else:
-            form = _learn(message)
-            if len(self._forms) < SHAPES_KEPT:
-                self._forms[shape] = form
+        form = self._forms.get(shape)
         if form is None:
-            return None
+            form = self._first_of(message, shape)
+            if form is None:
+                return None
         numbers = _NUMBERS.findall(message)
         if len(numbers) != len(form.names):
             return None  # the shape is the same where digits are missing
@@ -79,11 +77,24 @@ class StatsReader:
         for name, number in zip(form.names, numbers, strict=True):
             if name == "engine":
                 engine = int(number)
-            elif name in _SHARES:
+            elif name in SHARES:
                 values[name] = float(number) / 100
             elif name is not None:
                 values[name] = float(number)
         return Stats(values, engine, form)
+
+    def _first_of(self, message: bytes, shape: bytes) -> StatsForm | None:
+        """The form of a line whose shape is not known; one that lacks digits is torn, and has the shape of whole ones."""
+        exact = _NUMBERS.sub(b"0", message)
+        if exact in self._torn:
+            return None
+        form = _learn(message)
+        if form is None:
+            if len(self._torn) < SHAPES_KEPT:
+                self._torn.add(exact)
+        elif len(self._forms) < SHAPES_KEPT:
+            self._forms[shape] = form
+        return form
 
 
 def _learn(message: bytes) -> StatsForm | None:

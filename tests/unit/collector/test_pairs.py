@@ -84,3 +84,9 @@ def test_many_shapes_do_not_fill_the_memory():
         name = "".join(chr(97 + int(digit)) for digit in str(number))
         reader.read(f", #running-req: 1, {name}: 2, gen throughput (token/s): 1.00, #queue-req: 0".encode())
     assert len(reader._forms) <= 4_096
+
+
+def test_a_torn_tail_does_not_spoil_the_whole_ones_that_look_alike():
+    reader = PairTail({b"#queue-req": "waiting_requests"}, (b"#queue-req",))
+    assert reader.read(b", #queue-req: ") is None
+    assert reader.read(b", #queue-req: 12").values == {"waiting_requests": 12.0}

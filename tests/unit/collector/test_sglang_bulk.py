@@ -2,65 +2,23 @@
 
 import os
 import random
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.bundle import joined
 from collector.formats import blocks as blocks_module
-from collector.formats.base import ReadOptions
 from collector.formats.columns import Lines, Template
 from collector.formats.pairs import PairTail, Span
-from collector.formats.reader import LogReader
-from collector.formats.sglang import session as session_module
 from collector.formats.sglang.lines import DECODE, LINES, SAMPLES
 from tests.golden.logs.expected import recordings
+from tests.unit.collector.read_in_bulk import assert_same
 from tests.unit.collector.wrapping import compose, container_json, progress, windows_line_ends
 
 SOAK = os.environ.get("DRAFTSCOPE_SOAK") == "1"
 LOGS = [(folder / "log.txt").read_bytes() for folder in recordings() if folder.parent.name == "sglang"]
-NEVER = 1 << 60
-
-
-def read(data, *, bulk, size=1 << 20, columns=False):
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (session_module, blocks_module):
-            patch.setattr(module, "LARGE", 1 if bulk else NEVER)
-        reader = LogReader(ReadOptions("log"), "sglang")
-        parts = []
-        for start in range(0, len(data), size):
-            reader.feed(data[start : start + size])
-            parts += reader.take(columns=columns)
-        reader.finish()
-        parts += reader.take(columns=columns)
-        if columns:
-            for part in parts:
-                part.run.windows += [row for chunk in part.windows for row in chunk.rows()]
-                part.run.prefills += [row for chunk in part.prefills for row in chunk.rows()]
-        runs = joined(parts)
-        for run in runs:
-            run.windows.sort()
-            run.prefills.sort()
-        return runs, reader.summary()
-
-
-def told(runs):
-    """Everything of the runs, so that NaN equals NaN."""
-    return [
-        repr((run.windows, run.prefills, run.events, run.arguments, run.release_range, run.started_at, run.ended_at))
-        for run in runs
-    ]
-
-
-def assert_the_same(data, size=1 << 20):
-    slow, slow_reading = read(data, bulk=False, size=size)
-    fast, fast_reading = read(data, bulk=True, size=size)
-    assert told(fast) == told(slow)
-    assert fast_reading == slow_reading
-    as_columns, reading = read(data, bulk=True, size=size, columns=True)
-    assert told(as_columns) == told(slow)
-    assert reading == slow_reading
+assert_the_same = partial(assert_same, "sglang")
 
 
 @pytest.mark.parametrize("log", LOGS, ids=[folder.name for folder in recordings() if folder.parent.name == "sglang"])
