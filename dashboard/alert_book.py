@@ -242,7 +242,9 @@ def _leads_to(config: SinkConfig) -> str:
 
 def _hears(config: SinkConfig) -> str:
     parts = [
-        {Severity.INFO: "everything", Severity.WARNING: "warnings and critical"}.get(config.min_severity, "critical")
+        {Severity.INFO: "everything", Severity.WARNING: "warnings and critical"}.get(
+            config.min_severity, "critical only"
+        )
     ]
     parts += [f"rules {', '.join(config.rules)}"] if config.rules else []
     parts += [f"{name}={pattern}" for name, pattern in config.labels.items()]

@@ -10,9 +10,11 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from dashboard.api import alerts as api_alerts
 from dashboard.api import checks, comparisons, drafts, errors, uploads, v1
 from dashboard.api.guard import Guard
 from dashboard.api.openapi import Service
+from dashboard.pages import alerts as page_alerts
 from dashboard.pages import routes
 from dashboard.pages.templating import STATIC, product_version
 from dashboard.store import RunStore
@@ -48,6 +50,7 @@ def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
     app.state.uploads = None
     app.state.collection = None
     app.state.feeding = None
+    app.state.alerts = None  # where there is a database, build_app has them
     errors.install(app)
     app.include_router(v1.router)
     app.include_router(checks.router)
@@ -55,7 +58,9 @@ def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
     app.include_router(drafts.router)
     app.include_router(uploads.router)
     app.include_router(v1.health)
+    app.include_router(api_alerts.router)
     app.include_router(routes.router)
+    app.include_router(page_alerts.router)
     app.mount("/static", _Files(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1024)
     app.add_middleware(Guard)

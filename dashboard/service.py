@@ -17,6 +17,7 @@ from fastapi import FastAPI
 
 from collector.domain.errors import DraftscopeError, RefusedError
 from collector.storage.engine import Database
+from dashboard.alert_book import AlertBook
 from dashboard.alerts import Alerting
 from dashboard.api import targets
 from dashboard.api.security import refuse_open_bind
@@ -57,7 +58,9 @@ def build_app(
     token = settings.service.token
     app = create_app(DatabaseStore(diagnoses), token=token.reveal() if token else None)
     app.include_router(metrics_router(diagnoses.database))
-    app.state.uploads = Uploads(diagnoses, Alerting(settings.channels, settings.public_url))
+    alerting = Alerting(settings.channels, settings.public_url)
+    app.state.uploads = Uploads(diagnoses, alerting)
+    app.state.alerts = AlertBook(diagnoses.database, alerting)
     app.state.collection = collection
     app.state.feeding = feeding
     app.include_router(targets.router)

@@ -51,15 +51,24 @@ def require_token(request: Request) -> None:
         TokenMissingError: a token is set, and the request has none or another.
         RefusedError: another site's page caused the request.
     """
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    check_token(request, given if scheme.lower() == "bearer" else "")
+
+
+def check_token(request: Request, given: str) -> None:
+    """The same for a token that came with a form.
+
+    Raises:
+        TokenMissingError: a token is set, and this is none or another.
+        RefusedError: another site's page caused the request.
+    """
     token: str | None = request.app.state.token
     if token:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode(), token.encode())
-        if scheme.lower() != "bearer" or not same:
+        if not hmac.compare_digest(given.strip().encode(), token.encode()):
             raise TokenMissingError(
                 "this needs the token",
                 why="the request has none" if not given else "the request has another one",
-                hint="send the header Authorization: Bearer TOKEN",
+                hint="send the header Authorization: Bearer TOKEN, or fill in the form's token",
             )
         return
     origin = request.headers.get("origin")

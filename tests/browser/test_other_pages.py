@@ -10,7 +10,7 @@ from tests.browser.test_run_page import SIDEWAYS
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("path", ["/", "/check", "/rules", "/rules/FLG001", "/definitions"])
+@pytest.mark.parametrize("path", ["/", "/check", "/alerts", "/rules", "/rules/FLG001", "/definitions"])
 def test_nothing_overflows_sideways(open_page, path):
     page = open_page(path)
     for width in (2560, 1440, 768, 390):
