@@ -38,6 +38,27 @@ def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
     ``token``: what writing requests must carry; ``None`` is for loopback alone
     (:func:`dashboard.api.security.refuse_open_bind` is asked before the service listens).
     """
+    app = create_bare_app()
+    app.state.store = store
+    app.state.token = token
+    app.state.uploads = None
+    app.state.collection = None
+    app.state.feeding = None
+    app.state.alerts = None  # where there is a database, build_app has them
+    app.include_router(v1.router)
+    app.include_router(checks.router)
+    app.include_router(comparisons.router)
+    app.include_router(drafts.router)
+    app.include_router(uploads.router)
+    app.include_router(api_alerts.router)
+    app.include_router(routes.router)
+    app.include_router(page_alerts.router)
+    app.mount("/static", _Files(directory=STATIC), name="static")
+    return app
+
+
+def create_bare_app() -> FastAPI:
+    """An app without a store: it tells that it lives, answers errors in one shape, and packs what it sends."""
     app = Service(
         title="draftscope",
         version=product_version(),
@@ -45,23 +66,8 @@ def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
         docs_url=None,  # both viewers load their scripts from elsewhere
         redoc_url=None,
     )
-    app.state.store = store
-    app.state.token = token
-    app.state.uploads = None
-    app.state.collection = None
-    app.state.feeding = None
-    app.state.alerts = None  # where there is a database, build_app has them
     errors.install(app)
-    app.include_router(v1.router)
-    app.include_router(checks.router)
-    app.include_router(comparisons.router)
-    app.include_router(drafts.router)
-    app.include_router(uploads.router)
     app.include_router(v1.health)
-    app.include_router(api_alerts.router)
-    app.include_router(routes.router)
-    app.include_router(page_alerts.router)
-    app.mount("/static", _Files(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1024)
     app.add_middleware(Guard)
     return app

@@ -35,7 +35,7 @@ class TargetState:
     """How watching one address goes.
 
     ``error`` says what is wrong now, "" while all is well; ``next_in_seconds`` is the pause that
-    was last begun.
+    was last begun. ``scrapes`` counts those that were stored, ``failures`` the others.
     """
 
     address: str
@@ -44,6 +44,7 @@ class TargetState:
     engine: str = ""
     run_id: int | None = None
     scrapes: int = 0
+    failures: int = 0
     failures_in_a_row: int = 0
     last_success_at: float | None = None
     error: str = ""
@@ -164,6 +165,7 @@ class Collection:
             return isinstance(error, SourceError)
         except Exception:  # noqa: BLE001 - logged with its traceback; one target must not stop the others
             _LOG.exception("%s: a fault of draftscope", state.address)
+            state.failures += 1
             state.failures_in_a_row += 1
             state.error, state.hint = "a fault of draftscope", "look at the log of the service"
             return True
@@ -178,6 +180,7 @@ class Collection:
     def _failed(self, state: TargetState, error: DraftscopeError) -> None:
         if state.error != error.what:
             _LOG.warning("%s: %s", state.address, error)
+        state.failures += 1
         state.failures_in_a_row += 1
         state.error, state.hint = error.what, error.hint
 

@@ -14,8 +14,11 @@ from sqlalchemy import Connection, select
 from analysis.base import catalogue
 from analysis.causes.weighing import NONE_OF_THESE
 from analysis.diagnosis import Diagnosis
+from analysis.differences import changed_arguments
+from analysis.drifting import acceptance_drift
 from analysis.thresholds import Thresholds
 from collector.domain.errors import StorageError, UnknownName
+from collector.domain.runs import Role
 from collector.storage.bulk import digest_of
 from collector.storage.findings import Judgement, Transitions, save_judgement
 from collector.storage.states import bundle_state, compared_with, judged_states, run_states
@@ -41,6 +44,12 @@ EXPORTED_QUANTITIES: Final = (
     "retained_share",
     "conditional_acceptance_rate",
     "draft_acceptance_rate",
+    "acceptance_rate_at",
+    "conditional_acceptance_rate_at",
+    "verify_steps",
+    "drafted_tokens",
+    "accepted_tokens",
+    "generated_tokens",
     "draft_depth",
     "verify_width",
     "generation_throughput",
@@ -117,6 +126,8 @@ def summary_of(diagnosis: Diagnosis, report: RunReport) -> Mapping[str, Any]:
     """What lists of runs and the exporter show, so that they need no diagnosis."""
     row = row_of(report)
     quantities = report.subject["quantities"]
+    drift = acceptance_drift(diagnosis.subject)
+    previous = diagnosis.run(Role.PREVIOUS)
     return {
         "method": row.method,
         "target": row.target,
@@ -132,6 +143,8 @@ def summary_of(diagnosis: Diagnosis, report: RunReport) -> Mapping[str, Any]:
         "refuted_causes": [cause.id for cause in diagnosis.refuted_causes],
         "recent": row.recent,
         "overridden": sum(argument.changed for argument in diagnosis.subject.arguments.values()),
+        "changed": None if previous is None else len(changed_arguments(previous, diagnosis.subject)),
+        "drift": None if drift is None else asdict(drift),
     }
 
 

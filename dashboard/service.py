@@ -21,11 +21,11 @@ from dashboard.alert_book import AlertBook
 from dashboard.alerts import Alerting
 from dashboard.api import targets
 from dashboard.api.security import refuse_open_bind
-from dashboard.app import create_app
+from dashboard.app import create_app, create_bare_app
 from dashboard.collecting import Collection
 from dashboard.database_store import DatabaseStore
 from dashboard.diagnoses import Diagnoses
-from dashboard.exporter import metrics_router
+from dashboard.exporter.endpoint import Exporter, metrics_router
 from dashboard.feeding import Feeding
 from dashboard.judging import Sweep
 from dashboard.outbox import Outbox
@@ -57,7 +57,8 @@ def build_app(
     """Pages, API and exporter on one database."""
     token = settings.service.token
     app = create_app(DatabaseStore(diagnoses), token=token.reveal() if token else None)
-    app.include_router(metrics_router(diagnoses.database))
+    states = collection.states if collection else list
+    app.include_router(metrics_router(Exporter(diagnoses.database, settings.exporter, targets=states)))
     alerting = Alerting(settings.channels, settings.public_url)
     app.state.uploads = Uploads(diagnoses, alerting)
     app.state.alerts = AlertBook(diagnoses.database, alerting)
@@ -65,6 +66,26 @@ def build_app(
     app.state.feeding = feeding
     app.include_router(targets.router)
     return app
+
+
+def build_exporter(database: Database, settings: Settings) -> FastAPI:
+    """The exporter alone."""
+    app = create_bare_app()
+    app.include_router(metrics_router(Exporter(database, settings.exporter)))
+    return app
+
+
+def run_exporter(database: Database, settings: Settings, *, announce: Callable[[str], None]) -> None:
+    """Serve metrics alone until SIGINT or SIGTERM; ``announce`` gets the address once it is bound.
+
+    Raises:
+        RefusedError: as :func:`run_service`.
+    """
+    service = settings.service
+    refuse_open_bind(service.host, service.token.reveal() if service.token else None)
+    with _listening(service.host, service.port) as listening:
+        announce(address_of(service.host, listening.getsockname()[1]))
+        asyncio.run(_serve(build_exporter(database, settings), listening))
 
 
 def run_service(
@@ -116,7 +137,10 @@ def _read_again(collection: Collection, feeding: Feeding, read: Callable[[], Set
 
 
 async def _serve(
-    app: FastAPI, listening: socket.socket, workers: Sequence[Worker], read_again: Callable[[], None]
+    app: FastAPI,
+    listening: socket.socket,
+    workers: Sequence[Worker] = (),
+    read_again: Callable[[], None] = lambda: None,
 ) -> None:
     config = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from analysis.thresholds import Thresholds
 from collector.domain.errors import MalformedInput, UnknownName, UnreadableInput
+from dashboard.exporter.choices import ExporterChoices, read_choices
 from dashboard.feeds import read_sources
 from dashboard.feeds.base import HttpSource, Source
 from dashboard.masked import Secret, SecretUrl
@@ -70,6 +71,7 @@ class Settings:
     channels: tuple[Channel, ...] = ()
     targets: tuple[Target, ...] = ()
     sources: tuple[Source, ...] = ()
+    exporter: ExporterChoices = field(default_factory=ExporterChoices)
 
     @property
     def public_url(self) -> str:
@@ -114,7 +116,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
     path, table = _read_file(file, environ)
     where = str(path) if path else ""
     top = [item.name for item in fields(Service)]
-    refuse_unknown(table, [*top, "thresholds", "alerts", "targets", "sources"], where)
+    refuse_unknown(table, [*top, "thresholds", "exporter", "alerts", "targets", "sources"], where)
     service = {key: table[key] for key in top if key in table}
     thresholds = _table(table, "thresholds", where)
     place = where
@@ -132,6 +134,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
         _channels(table, where),
         read_targets(table.get("targets", []), where),
         read_sources(table.get("sources", []), where),
+        exporter=read_choices(_table(table, "exporter", where), f"{where}, [exporter]"),
     )
     _check(settings.service, place)
     return settings

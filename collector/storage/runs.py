@@ -36,6 +36,9 @@ from collector.storage.windows import append_prefills, append_windows, load_pref
 NOWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]", "127.0.0.1", "::1", "localhost", "*"})  # noqa: S104 - names, not a bind
 """Hosts that name no machine: addresses to listen on, and a machine's word for itself."""
 
+_LARGE: Final = frozenset({"launch", "results", "latencies"})
+"""Columns that no list shows."""
+
 SAME_START_SECONDS: Final = 1.0
 """Two readings of one process's start differ by less."""
 
@@ -421,7 +424,8 @@ def load_stored(connection: Connection, run_id: int) -> StoredRun:
 
 def load_stored_runs(connection: Connection, run_ids: Sequence[int]) -> list[StoredRun]:
     """Runs as a list shows them, the latest first; ids that do not exist are left out."""
-    query = select(RUNS).where(RUNS.c.id.in_(run_ids)).order_by(RUNS.c.listed_at.desc(), RUNS.c.id.desc())
+    columns = [column for column in RUNS.c if column.name not in _LARGE]
+    query = select(*columns).where(RUNS.c.id.in_(run_ids)).order_by(RUNS.c.listed_at.desc(), RUNS.c.id.desc())
     return list(_judged(connection, connection.execute(query).all()))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import re
 import subprocess
 from collections.abc import Iterator
@@ -10,42 +12,64 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import event
 
-from collector.domain.errors import StorageError
+from collector.domain.errors import MalformedInput, StorageError, UnknownName
 from collector.domain.findings import Severity
 from collector.storage.deliveries import due, enqueue, mark_sent, save_channel
 from collector.storage.engine import Database
-from collector.storage.overview import load_overview
-from collector.storage.runs import list_runs
-from dashboard.exporter import FIGURES, RUNS_PER_PLACE, metrics_router
+from collector.storage.overview import load_judged, present_runs
+from collector.storage.runs import extend_run, label_run, list_runs
+from dashboard.collecting import TargetState
+from dashboard.exporter.choices import ExporterChoices, read_choices
+from dashboard.exporter.endpoint import Exporter, metrics_router
+from dashboard.exporter.families import MOST_POSITIONS, RUN_FAMILIES, all_families
+from dashboard.exporter.runs import Given
 from dashboard.pages.templating import product_version
 from dashboard.samples import load_samples
 from tests.out.stored import finding, judge, save
 
 GOLDEN = Path(__file__).parent / "golden" / "metrics.txt"
 NOW = 2000.0
+PLAIN = "text/plain;version=0.0.4"
+OPEN = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
 
 
-def scrape(database: Database, accept: str = "text/plain;version=0.0.4") -> httpx.Response:
-    import asyncio
-
+def answer(exporter: Exporter, accept: str = PLAIN, encoding: str = "identity") -> httpx.Response:
     app = FastAPI()
-    app.include_router(metrics_router(database, clock=lambda: NOW))
+    app.include_router(metrics_router(exporter))
 
     async def ask() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://draftscope.test") as client:
-            return await client.get("/metrics", headers={"Accept": accept})
+            return await client.get("/metrics", headers={"Accept": accept, "Accept-Encoding": encoding})
 
     return asyncio.run(ask())
 
 
-def summary(**values: float) -> dict:
+def scrape(database: Database, accept: str = PLAIN, choices: ExporterChoices | None = None) -> httpx.Response:
+    return answer(Exporter(database, choices, clock=lambda: NOW), accept)
+
+
+def series(text: str, name: str) -> list[tuple[dict[str, str], float]]:
+    return [
+        (sample.labels, sample.value)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == name
+    ]
+
+
+def summary(**values: object) -> dict:
     return {
         "method": "eagle3",
         "quantities": {key: {"value": value} for key, value in values.items()},
+        "baseline_throughput": 89.9,
         "overridden": 3,
+        "changed": 2,
+        "drift": {"statistic": 9.5, "threshold": 8.0, "drifted": True, "onset": 1200.0},
     }
 
 
@@ -68,6 +92,11 @@ def filled(database: Database) -> Database:
             "generation_throughput": 54.8,
             "step_cost_ratio": 2.96,
             "speedup": 0.609,
+            "acceptance_rate_at": [0.45, 0.2],
+            "conditional_acceptance_rate_at": [0.45, float("nan")],
+            "verify_steps": 720.0,
+            "drafted_tokens": 3600.0,
+            "step_seconds": None,
         }
         judge(connection, run, critical, *units, at=1600.0, summary=summary(**figures))
         save(connection, host="gpu8", port=None, ended=1999.5)
@@ -76,7 +105,7 @@ def filled(database: Database) -> Database:
         save_channel(connection, "ops", "webhook")
         for event in ("opened", "resolved"):
             enqueue(connection, "ops", event, {}, at=1600.0)
-        mark_sent(connection, due(connection, at=1600.0)[0], at=1601.0)
+        mark_sent(connection, due(connection, at=1600.0)[:1], answer="200 OK", at=1601.0)
     return database
 
 
@@ -104,6 +133,29 @@ def test_prometheus_finds_nothing_to_complain_about(filled: Database) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+def test_lines_are_those_that_the_library_writes(filled: Database) -> None:
+    with filled.reading() as connection:
+        judged = list(load_judged(connection, [run.id for run in present_runs(connection, since=0, most=9).runs]))
+    metrics = [
+        family.metric(((str(run.run.id), *labels), value) for run in judged for labels, value in family.of(run))
+        for family in RUN_FAMILIES
+    ]
+    expected = list(text_string_to_metric_families(generate_latest(Given(metrics)).decode()))
+    names = {metric.name for metric in metrics}
+    found = [metric for metric in text_string_to_metric_families(scrape(filled).text) if metric.name in names]
+    assert found == expected
+
+
+def test_prometheus_gets_it_packed(filled: Database) -> None:
+    exporter = Exporter(filled, clock=lambda: NOW)
+    packed = answer(exporter, encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    count = "draftscope_exporter_scrapes_total"
+    assert re.sub(f"{count} .*", "", packed.text) == re.sub(f"{count} .*", "", answer(exporter).text)
+    assert series(answer(exporter).text, count) == [({}, 3.0)]
+    assert gzip.compress(b"") not in packed.content
+
+
 def test_samples_never_appear(sqlite_database: Database) -> None:
     load_samples(sqlite_database)
     text = scrape(sqlite_database).text
@@ -111,7 +163,7 @@ def test_samples_never_appear(sqlite_database: Database) -> None:
     assert not re.search(r"\{[^}]*run=", text)
 
 
-def test_the_number_of_series_is_bounded(database: Database) -> None:
+def test_each_place_has_its_latest_run_and_there_is_a_limit(database: Database) -> None:
     with database.transaction() as connection:
         for host in ("gpu1", "gpu2", ""):
             for start in range(5):
@@ -120,29 +172,147 @@ def test_the_number_of_series_is_bounded(database: Database) -> None:
             save(connection, host="", model="", source=source)
         newest = list_runs(connection, limit=1).runs[0]
     with database.reading() as connection:
-        overview = load_overview(connection, per_place=RUNS_PER_PLACE, most_runs=1000)
-        assert len(overview.runs) == 3 * RUNS_PER_PLACE + 2
-        assert {run.started_at for run in overview.runs if run.serving.target_model} == {300.0, 400.0}
-        fewer = load_overview(connection, per_place=RUNS_PER_PLACE, most_runs=1).runs
-        assert [run.id for run in fewer] == [newest.id]
-        assert overview.unjudged_runs == overview.stored_runs == 17
+        present = present_runs(connection, since=0, most=1000)
+        assert (len(present.runs), present.left_out) == (3 + 2, 0)
+        judged = load_judged(connection, [run.id for run in present.runs])
+        assert {item.run.started_at for item in judged if item.run.serving.target_model} == {400.0}
+        fewer = present_runs(connection, since=0, most=1)
+        assert ([run.id for run in fewer.runs], fewer.left_out) == ([newest.id], 4)
+
+
+def test_series_end_with_the_next_run_at_the_place_and_after_silence(database: Database) -> None:
+    now = [2000.0]
+    exporter = Exporter(database, ExporterChoices(forget_after_seconds=1000.0), clock=lambda: now[0])
+
+    def shown() -> set[str]:
+        return {labels["run"] for labels, _ in series(answer(exporter).text, "draftscope_acceptance_length_tokens")}
+
+    with database.transaction() as connection:
+        first = save(connection, started=100.0, ended=1200.0)
+        judge(connection, first, at=1500.0, summary=summary(acceptance_length=1.8))
+    assert shown() == {str(first)}
+    with database.transaction() as connection:
+        second = save(connection, started=1300.0, ended=1900.0)
+        judge(connection, second, at=1950.0, summary=summary(acceptance_length=1.9))
+    assert shown() == {str(second)}
+    now[0] = 2901.0
+    assert shown() == set()
+    assert series(answer(exporter).text, "draftscope_runs") == [({}, 2.0)]
+    with database.transaction() as connection:
+        extend_run(connection, second, 1, [], ended_at=2890.0)
+    assert shown() == {str(second)}
+
+
+def test_what_changed_is_shown_at_once_and_only_that_is_read_again(database: Database) -> None:
+    exporter = Exporter(database, ExporterChoices(labels=("team",)), clock=lambda: NOW)
+    with database.transaction() as connection:
+        runs = [save(connection, host=host) for host in ("gpu1", "gpu2")]
+        for run in runs:
+            judge(connection, run, finding(), at=1600.0, summary=summary(acceptance_length=1.8))
+    read: list[int] = []
+
+    @event.listens_for(database.engine, "before_cursor_execute")
+    def note(_c: object, _k: object, statement: str, parameters: object, *_: object) -> None:
+        if "FROM verdicts" in statement:
+            values = parameters.values() if isinstance(parameters, dict) else parameters
+            read.extend(value for value in values if value in runs)
+
+    def lengths() -> dict[str, float]:
+        found = series(answer(exporter).text, "draftscope_acceptance_length_tokens")
+        return {labels["run"]: value for labels, value in found}
+
+    first, second = map(str, runs)
+    assert lengths() == {first: 1.8, second: 1.8}
+    assert sorted(read) == runs
+    assert lengths() == {first: 1.8, second: 1.8}
+    assert sorted(read) == runs
+    with database.transaction() as connection:
+        judge(connection, runs[1], at=1700.0, summary=summary(acceptance_length=2.5))
+    read.clear()
+    assert lengths() == {first: 1.8, second: 2.5}
+    assert read == [runs[1]]
+    assert series(answer(exporter).text, "draftscope_open_findings") == [
+        ({"run": first, "rule": "PAY001", "severity": "warning"}, 1.0)
+    ]
+    with database.transaction() as connection:
+        label_run(connection, runs[0], {"team": "ads"})
+        extend_run(connection, runs[1], 1, [], ended_at=1990.0)
+    read.clear()
+    text = answer(exporter).text
+    assert {labels["run"]: labels["team"] for labels, _ in series(text, "draftscope_run_info")} == {
+        first: "ads",
+        second: "search",
+    }
+    assert ({"run": second}, 10.0) in series(text, "draftscope_data_age_seconds")
+    assert read == [runs[0]]
 
 
 def test_labels_name_runs_and_models_and_nothing_that_grows_with_traffic(filled: Database) -> None:
-    labels = {
-        name
-        for family in text_string_to_metric_families(scrape(filled).text)
-        for s in family.samples
-        for name in s.labels
-    }
-    assert labels == {
-        "run", "deployment", "engine", "engine_version", "method", "model", "draft", "question", "state", "rule",
-        "severity", "channel", "status", "version",
+    targets = [TargetState("http://gpu7:30000", scrapes=1)]
+    text = answer(Exporter(filled, targets=lambda: targets, clock=lambda: NOW)).text
+    found = list(text_string_to_metric_families(text))
+    assert {name for family in found for sample in family.samples for name in sample.labels} == {
+        "run", "deployment", "replica", "engine", "engine_version", "method", "model", "draft", "question", "state",
+        "rule", "severity", "position", "channel", "status", "target", "version",
     }  # fmt: skip
+    assert [f"{family.name}{'_total' if family.type == 'counter' else ''}" for family in found] == [
+        family.name for family in all_families()
+    ]
+    assert "search" not in text
 
 
-def test_every_figure_is_in_base_units() -> None:
-    assert all(name.endswith(("_tokens", "_ratio", "_seconds", "_per_second")) for name in FIGURES)
+def test_positions_are_bounded(database: Database) -> None:
+    with database.transaction() as connection:
+        run = save(connection)
+        judge(connection, run, at=1600.0, summary=summary(acceptance_rate_at=[0.5] * (MOST_POSITIONS + 5)))
+    found = series(scrape(database).text, "draftscope_position_acceptance_ratio")
+    assert [labels["position"] for labels, _ in found] == [str(i + 1) for i in range(MOST_POSITIONS)]
+
+
+def test_targets_tell_how_watching_them_goes(sqlite_database: Database) -> None:
+    states = [
+        TargetState("http://gpu1:30000", scrapes=5, failures=1, last_success_at=1990.0),
+        TargetState("http://gpu2:30000", scrapes=3, failures=2, last_success_at=1500.0, error="no answer"),
+        TargetState("http://gpu3:30000", failures=1, error="refused"),
+        TargetState("http://gpu4:30000"),
+    ]
+    text = answer(Exporter(sqlite_database, targets=lambda: states, clock=lambda: NOW)).text
+
+    def of(name: str) -> dict[str, float]:
+        return {labels["target"][7:11]: value for labels, value in series(text, f"draftscope_target_{name}")}
+
+    assert of("up") == {"gpu1": 1.0, "gpu2": 0.0, "gpu3": 0.0}
+    assert of("age_seconds") == {"gpu1": 10.0, "gpu2": 500.0}
+    assert of("scrapes_total") == {"gpu1": 5.0, "gpu2": 3.0, "gpu3": 0.0, "gpu4": 0.0}
+    assert of("failures_total") == {"gpu1": 1.0, "gpu2": 2.0, "gpu3": 1.0, "gpu4": 0.0}
+
+
+@pytest.mark.parametrize("family", all_families(), ids=lambda family: family.name)
+def test_names_carry_base_units(family: object) -> None:
+    unitless = ("_info", "_verdict", "_up", "_drifted", "_statistic", "_threshold", "_runs", "_findings", "_arguments",
+                "_lines", "_deliveries", "_requests")  # fmt: skip
+    units = ("_tokens", "_ratio", "_seconds", "_per_second", "_total")
+    assert family.name.startswith("draftscope_")
+    assert family.name.endswith(units + unitless)
+
+
+def test_choices_are_read_and_checked() -> None:
+    assert read_choices({}, "x") == ExporterChoices()
+    table = {"labels": ["team", "cluster"], "forget_after_seconds": 60}
+    assert read_choices(table, "x") == ExporterChoices(("team", "cluster"), 60.0)
+    with pytest.raises(UnknownName, match="did you mean labels"):
+        read_choices({"label": ["team"]}, "x")
+    for table, problem in (
+        ({"labels": "team"}, "not a list"),
+        ({"labels": ["run"]}, "cannot be exported"),
+        ({"labels": ["team", "team"]}, "stands there twice"),
+        ({"labels": ["my-team"]}, "no name of a Prometheus label"),
+        ({"labels": ["__team"]}, "no name of a Prometheus label"),
+        ({"forget_after_seconds": 0}, "not above 0"),
+        ({"forget_after_seconds": "a day"}, "not a number"),
+    ):
+        with pytest.raises(MalformedInput, match=problem):
+            read_choices(table, "x")
 
 
 @pytest.fixture

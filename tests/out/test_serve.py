@@ -128,9 +128,20 @@ def test_it_serves_and_stops_when_asked(place: Place, number: signal.Signals) ->
     assert (place.folder / "xdg_data_home" / "draftscope").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_it_does_not_listen_openly_without_a_token(place: Place, host: str) -> None:
-    done = place.run("serve", "--host", host, "--port", "0")
+def test_the_exporter_runs_alone(place: Place) -> None:
+    with place.serving("exporter") as service:
+        assert service.address.endswith("/metrics")
+        metrics = httpx.get(service.address)
+        assert metrics.text.startswith("# HELP draftscope_run_info")
+        assert "draftscope_exporter_scrapes_total 1.0" in metrics.text
+        root = service.address.removesuffix("metrics")
+        assert [httpx.get(root + path).status_code for path in ("healthz", "", "api/v1/runs")] == [200, 404, 404]
+    assert service.log == ""
+
+
+@pytest.mark.parametrize(("command", "host"), [("serve", "0.0.0.0"), ("serve", "::"), ("exporter", "0.0.0.0")])
+def test_it_does_not_listen_openly_without_a_token(place: Place, command: str, host: str) -> None:
+    done = place.run(command, "--host", host, "--port", "0")
     assert done.returncode == 2
     assert done.stdout == ""
     assert f"refusing to listen on {host} without a token" in done.stderr

@@ -1,0 +1,1 @@
+"""``/metrics``: the stored judgements as Prometheus metrics."""
