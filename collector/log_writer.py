@@ -62,10 +62,14 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One file of a log: what names it in the database, and where its bytes can be looked at more than once."""
+    """One file of a log: what names it in the database, and where its bytes can be looked at more than once.
+
+    ``only`` says that nothing else has this name: the same bytes under another one are another log, not a copy.
+    """
 
     path: str
     content: Path
+    only: bool = False
 
 
 @dataclass(slots=True)
@@ -397,10 +401,9 @@ def stated_digest(options: ReadOptions, engine: str | None) -> str:
 
 def find_source(connection: Connection, file: LogFile) -> StoredSource | None:
     """The stored source whose bytes a file begins with: under its path, or a copy or renamed file."""
-    candidates = [
-        *find_sources(connection, file.path),
-        *sources_with_head(connection, head_digest(file.content)),
-    ]
+    candidates = find_sources(connection, file.path)
+    if not file.only:
+        candidates += sources_with_head(connection, head_digest(file.content))
     return next((source for source in candidates if begins_like(file.content, mark_of(source.checkpoint))), None)
 
 

@@ -84,7 +84,8 @@ class StreamedLog:
 
     def _begin(self, part: Path) -> None:
         number = part.suffixes[-2].lstrip(".")
-        self._writer.begin(LogFile(self.spool.name if number == "0" else f"{self.spool.name} (part {number})", part))
+        name = self.spool.name if number == "0" else f"{self.spool.name} (part {number})"
+        self._writer.begin(LogFile(name, part, only=True))
 
     def _feed(self, data: bytes) -> None:
         try:

@@ -44,6 +44,11 @@ def streams_folder(database: str) -> Path:
     return data_folder() / "streams" / hashlib.sha256(database.encode()).hexdigest()[:16]
 
 
+def pushed_folder(database: str) -> Path:
+    """Where logs that senders bring are kept while they are read into the database of this name."""
+    return streams_folder(database) / "pushed"
+
+
 def embedded_in(folder: Path) -> str:
     """The address of the embedded database in a folder."""
     return f"sqlite:///{folder / FILE_NAME}"

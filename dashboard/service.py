@@ -16,19 +16,23 @@ import uvicorn
 from fastapi import FastAPI
 
 from collector.domain.errors import DraftscopeError, RefusedError
+from collector.log_writer import Owner
+from collector.pushed_logs import PushedLogs
 from collector.storage.engine import Database
 from dashboard.alert_book import AlertBook
 from dashboard.alerts import Alerting
-from dashboard.api import targets
+from dashboard.api import logs, targets
 from dashboard.api.security import refuse_open_bind
 from dashboard.app import create_app, create_bare_app
 from dashboard.collecting import Collection
+from dashboard.database import pushed_folder
 from dashboard.database_store import DatabaseStore
 from dashboard.diagnoses import Diagnoses
 from dashboard.exporter.endpoint import Exporter, metrics_router
 from dashboard.feeding import Feeding
 from dashboard.judging import Sweep
 from dashboard.outbox import Outbox
+from dashboard.pushing import Pushing
 from dashboard.reminders import Reminders
 from dashboard.settings import Settings, address_of
 from dashboard.uploading import Uploads
@@ -52,7 +56,11 @@ class Worker(Protocol):
 
 
 def build_app(
-    diagnoses: Diagnoses, settings: Settings, collection: Collection | None = None, feeding: Feeding | None = None
+    diagnoses: Diagnoses,
+    settings: Settings,
+    collection: Collection | None = None,
+    feeding: Feeding | None = None,
+    pushed: PushedLogs | None = None,
 ) -> FastAPI:
     """Pages, API and exporter on one database."""
     token = settings.service.token
@@ -64,7 +72,9 @@ def build_app(
     app.state.alerts = AlertBook(diagnoses.database, alerting)
     app.state.collection = collection
     app.state.feeding = feeding
+    app.state.pushed = pushed
     app.include_router(targets.router)
+    app.include_router(logs.router)
     return app
 
 
@@ -107,18 +117,20 @@ def run_service(
     diagnoses = Diagnoses(database, settings.thresholds)
     collection = Collection(database, settings.targets)
     feeding = Feeding(database, settings.sources)
+    pushed = PushedLogs(Owner(database, time.time), pushed_folder(database.name))
     quiet_until = time.time() + settings.alerts.quiet_start_seconds
     alerting = Alerting(settings.channels, settings.public_url, quiet_until)
     workers: list[Worker] = [
         collection,
         feeding,
+        Pushing(pushed),
         Sweep(diagnoses, alerting),
         Outbox(database, settings.channels),
         Reminders(database, alerting),
     ]
     with _listening(service.host, service.port) as listening:
         announce(address_of(service.host, listening.getsockname()[1]))
-        app = build_app(diagnoses, settings, collection, feeding)
+        app = build_app(diagnoses, settings, collection, feeding, pushed)
         asyncio.run(_serve(app, listening, workers, lambda: _read_again(collection, feeding, read_again)))
 
 

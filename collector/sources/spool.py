@@ -21,6 +21,8 @@ PART_BYTES: Final = 256 << 20
 """Bytes of one file; then the next one is begun."""
 MOST_PARTS: Final = 4
 """Files that are kept of one log."""
+KEPT_SECONDS: Final = 7 * 86_400.0
+"""How long they are kept after the last of it came."""
 
 
 class Spool:
@@ -147,8 +149,14 @@ class Spool:
         )  # fmt: skip
 
 
-def forget_old(folder: Path, before: float) -> None:
-    """Delete what came of logs of which nothing came since ``before``; their runs stay in the database.
+def positions(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The logs of a folder by their names, each with the point up to which it came."""
+    states = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    return {state["name"]: state["position"] for state in states}
+
+
+def forget_old(folder: Path, now: float) -> None:
+    """Delete what came of logs of which nothing came for long; their runs stay in the database.
 
     Raises:
         StorageError: the folder may not be written to.
@@ -156,7 +164,7 @@ def forget_old(folder: Path, before: float) -> None:
     try:
         for state in folder.glob("*.json"):
             with state.with_suffix(".lock").open("wb") as lock:
-                if state.stat().st_mtime >= before:
+                if state.stat().st_mtime >= now - KEPT_SECONDS:
                     continue
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 SHORTEST_SECONDS: Final = 1.0
 """Between two looks."""
-KEPT_SECONDS: Final = 7 * 86_400.0
-"""How long what came of a log from elsewhere is kept after the last of it."""
 
 
 class Feed(Protocol):
@@ -161,6 +159,6 @@ def opened_logs(
     from dashboard.database import streams_folder
 
     folder = streams_folder(database.name)
-    forget_old(folder, now() - KEPT_SECONDS)
+    forget_old(folder, now())
     owner = Owner(database, now, source.deployment or None, source.labels)
     return StreamedLogs(owner, folder, place, since=since)
