@@ -187,7 +187,7 @@ class Case:
             return None
         from analysis.promise import promise_of
 
-        return promise_of(validation, self.run.depth, self.run.record.temperature)
+        return promise_of(validation, self.run.depth, self.run.temperatures)
 
     @property
     def promise(self) -> Promise:

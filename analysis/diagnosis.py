@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from analysis.causes.weighing import NONE_OF_THESE, WeighedCause
 from analysis.documents import evidence_documents, finding_document, plain
@@ -19,6 +19,9 @@ from collector.domain.arguments import UNSEEN, Argument
 from collector.domain.findings import Finding, Question, RuleCrash, RuledOut, Severity, Skipped, State, Verdict
 from collector.domain.quantities import Estimate
 from collector.domain.runs import Reading, Role
+
+if TYPE_CHECKING:
+    from analysis.traffic import Traffic
 
 SCHEMA: Final = "draftscope.diagnosis/1"
 
@@ -149,6 +152,7 @@ def _argument(argument: Argument, rule: str | None) -> dict[str, Any]:
 
 def _run(view: RunView) -> dict[str, Any]:
     record = view.record
+    requests = {} if view.traffic is None else {"requests": _requests(view.traffic)}
     return {
         "role": view.role.value,
         "engine": record.engine,
@@ -164,6 +168,26 @@ def _run(view: RunView) -> dict[str, Any]:
             unit: {"quantities": {key: _estimate(estimate) for key, estimate in quantities.items()}}
             for unit, quantities in view.units.items()
         },
+        **requests,
+    }
+
+
+def _requests(traffic: Traffic) -> dict[str, Any]:
+    return {
+        "count": len(traffic.results),
+        "with_verify_steps": sum(result.counted for result in traffic.results),
+        "judged_by": traffic.stand,
+        "quantities": {key: _estimate(estimate) for key, estimate in traffic.quantities.items()},
+        "strata": [
+            {
+                "by": stratum.by,
+                "value": stratum.value,
+                "requests": stratum.requests,
+                "share": plain(stratum.share),
+                "quantities": {key: _estimate(estimate) for key, estimate in stratum.quantities.items()},
+            }
+            for stratum in traffic.strata
+        ],
     }
 
 

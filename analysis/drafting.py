@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collector.domain.arguments import Arguments
 from collector.domain.deployments import method_of
 from collector.domain.quantities import Estimate
+from collector.domain.requests import RequestResult
 
 if TYPE_CHECKING:
     import numpy as np
+
+TAKEN_OVER = "taken to draft as the judged run does; its inputs do not say"
 
 MTP_WITHOUT_DRAFT = frozenset({"eagle", "mtp"})
 """Methods that use the target's own module when no draft is named."""
@@ -181,11 +185,46 @@ def assume_from(subject: Drafting, lengths: np.ndarray, rates: np.ndarray) -> Dr
         )
     inferred = infer_width(lengths, rates)
     if inferred is not None and subject.width is not None and inferred[0] != subject.width:
-        return replace(
-            subject,
-            depth=inferred[0] - 1 if subject.chain else None,
-            width=inferred[0],
-            assumed=True,
-            note=f"its printed rate implies a width of {inferred[0]}",
-        )
-    return replace(subject, assumed=True, note="taken to draft as the judged run does; its inputs do not say")
+        return _of_width(subject, inferred[0], f"its printed rate implies a width of {inferred[0]}")
+    return replace(subject, assumed=True, note=TAKEN_OVER)
+
+
+def infer_from_requests(results: Sequence[RequestResult]) -> Drafting | None:
+    """How requests draft, by what their responses count; ``None`` where they say nothing of drafts.
+
+    Each verified the same number of drafts in every step, or they have no one width. A response may state the depth;
+    else it is what a chain of that width has, where a step went as far as that.
+    """
+    if not any(result.speculated for result in results):
+        return None
+    counted = [result for result in results if result.counted]
+    if not counted:
+        return Drafting("unknown", assumed=True, note="by what the responses count")
+    stated = {result.depth for result in counted}
+    depth = stated.pop() if len(stated) == 1 else None
+    a_step = {(result.drafted_tokens or 0) / (result.verify_steps or 1) for result in counted}
+    drafted = a_step.pop() if len(a_step) == 1 else 0.0
+    width = int(drafted) + 1 if drafted and drafted.is_integer() else None
+    furthest = max((len(result.histogram) - 1 for result in counted if result.histogram is not None), default=None)
+    if depth is None and width is not None and furthest == width - 1:
+        depth = furthest
+    chain = depth is not None and width in (None, depth + 1)
+    return Drafting(
+        "unknown",
+        depth=depth,
+        width=width if width is not None or depth is None else depth + 1,
+        topk=1 if chain else None,
+        assumed=True,
+        note="by what the responses count" + ("; taken to be a chain" if chain else ""),
+    )
+
+
+def assume_width(subject: Drafting, inferred: Drafting) -> Drafting:
+    """The judged run's drafting for a run whose requests tell only how wide it drafts."""
+    if None in (inferred.width, subject.width) or inferred.width == subject.width:
+        return replace(subject, assumed=True, note=TAKEN_OVER)
+    return _of_width(subject, inferred.width or 0, f"its responses count a width of {inferred.width}")
+
+
+def _of_width(subject: Drafting, width: int, note: str) -> Drafting:
+    return replace(subject, depth=width - 1 if subject.chain else None, width=width, assumed=True, note=note)

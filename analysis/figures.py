@@ -25,9 +25,13 @@ from analysis.theory.settings import DEFAULTS
 from analysis.theory.steps import step_time
 from collector.domain.errors import ImpossibleFigure
 from collector.domain.quantities import Estimate
+from collector.domain.requests import RequestResult
 from collector.domain.windows import Origin, PrefillWindow
 
 _BEST_FIRST = tuple(Origin)
+_FEW_REQUESTS = (
+    f"fewer than {DEFAULTS.minimum_requests} requests, so a wide interval with an assumed spread stands in for theirs"
+)
 _LOAD_BEST_FIRST = (SCRAPED, frozenset({Origin.LOG}), frozenset({Origin.REQUESTS}))
 """Throughput of scraped windows is counted, whatever told their acceptance."""
 
@@ -60,6 +64,11 @@ class Pooled:
     def length(self) -> float:
         """Acceptance length, the target's own token included."""
         return 1 + self.accepted_per_step
+
+    @property
+    def each(self) -> str:
+        """What stands behind the interval: ``request`` or ``window``."""
+        return "request" if self.origin is Origin.REQUESTS else "window"
 
 
 def best_origin(frame: pd.DataFrame) -> np.ndarray:
@@ -123,6 +132,38 @@ def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting, where: np.ndarray
     )
 
 
+def pooled_requests(results: Sequence[RequestResult], drafting: Drafting) -> Pooled | None:
+    """Pool the requests that count verify steps; ``None`` where none does."""
+    counted = [result for result in results if result.counted]
+    if not counted:
+        return None
+    steps, accepted = (
+        np.array([getattr(result, name) for result in counted], dtype=float)
+        for name in ("verify_steps", "accepted_tokens")
+    )
+    drafted = [result.drafted_tokens for result in counted if result.drafted_tokens is not None]
+    histograms = [result.histogram for result in counted if result.histogram is not None]
+    return Pooled(
+        verify_steps=float(steps.sum()),
+        accepted_tokens=float(accepted.sum()),
+        drafted_tokens=float(sum(drafted)) if len(drafted) == len(counted) else None,
+        interval=_Blocks(Origin.REQUESTS, accepted, steps, 1.0, 0.0).interval(drafting.depth),
+        origin=Origin.REQUESTS,
+        windows=len(counted),
+        tainted=False,
+        prefix=_prefix_of(histograms) if len(histograms) == len(counted) else (),
+    )
+
+
+def _prefix_of(histograms: Sequence[tuple[int, ...]]) -> tuple[float, ...]:
+    """P_1, P_2, ... from how many steps accepted 0, 1, 2, ... tokens."""
+    counts = np.zeros(max(map(len, histograms)))
+    for histogram in histograms:
+        counts[: len(histogram)] += histogram
+    at_least = counts[::-1].cumsum()[::-1]
+    return tuple((at_least[1:] / at_least[0]).tolist())
+
+
 def _standing(frame: pd.DataFrame, rows: np.ndarray) -> tuple[np.ndarray, bool]:
     """The rows that count, all of them where none does; and whether that is so."""
     counted = rows & frame["counted"].to_numpy(dtype=bool)
@@ -161,9 +202,10 @@ class _Blocks:
                 return request_interval(accepted, steps)
             lifetime = 0.0 if of_requests else lifetime_in_windows(size, self.running, self.new_requests)
             running = size if of_requests else self.running
-            return window_interval(
+            found = window_interval(
                 accepted / steps, steps, depth=depth, running=running, request_lifetime_windows=lifetime
             )
+            return replace(found, approximate=_FEW_REQUESTS) if of_requests else found
         except ImpossibleFigure as error:
             pooled = float(accepted.sum() / steps.sum())
             return Interval(pooled, math.inf, math.inf, CONSERVATIVE, size, math.inf, error.what)

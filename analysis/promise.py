@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from analysis.figures import Pooled
 from analysis.theory import training
-from analysis.theory.divergence import Divergence, divergence_test, margin, realistic_length
+from analysis.theory.divergence import Divergence, divergence_test, margin, mixed_temperature_factor, realistic_length
 from collector.domain.drafts import Measure, Validation, Vocabulary
 from collector.domain.errors import ImpossibleFigure
 from collector.domain.quantities import Estimate
@@ -48,8 +49,12 @@ class Promise:
         return figures
 
 
-def promise_of(validation: Validation, depth: int, temperature: float | None) -> Promise:
-    """Work out the promise of a validation at a depth; temperature ``None`` is read as greedy."""
+def promise_of(validation: Validation, depth: int, temperature: float | Mapping[float, float] | None) -> Promise:
+    """Work out the promise of a validation at a depth.
+
+    ``temperature`` is that of the traffic, or several with their shares of the verify steps; ``None`` or none is read as
+    greedy.
+    """
     try:
         promised = promised_by(validation, depth)
     except ImpossibleFigure:
@@ -59,9 +64,8 @@ def promise_of(validation: Validation, depth: int, temperature: float | None) ->
             remarks=(*validation.remarks, "its figures by position cannot be what they are said to be"),
         )
         promised = promised_by(validation, depth)
-    sampled = validation.temperature
-    already = temperature is not None and sampled is not None and 0 < temperature <= sampled
-    differs = None if already else temperature
+    shares = temperature if isinstance(temperature, Mapping) else {} if temperature is None else {temperature: 1.0}
+    kept = mixed_temperature_factor(shares, validation.temperature)
     least = 1.0
     if promised.length > 1:
         least = (promised.length_low - 1) / (promised.length - 1)
@@ -69,8 +73,8 @@ def promise_of(validation: Validation, depth: int, temperature: float | None) ->
         validation=validation,
         depth=depth,
         expected_length=promised.length,
-        realistic_length=realistic_length(promised.length, depth, differs, replayed=validation.replayed),
-        margin=least * margin(depth, differs, replayed=validation.replayed),
+        realistic_length=1 + kept * (realistic_length(promised.length, depth, None, replayed=validation.replayed) - 1),
+        margin=least * kept * margin(depth, None, replayed=validation.replayed),
         note=promised.note,
     )
 

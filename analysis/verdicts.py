@@ -105,6 +105,14 @@ def _layers_in_doubt(case: Case) -> bool:
 
 def _acceptance(case: Case) -> Verdict:
     pooled = case.run.pooled
+    rate = case.run.value("draft_acceptance_rate")
+    if pooled is None and rate is not None:
+        return Verdict(
+            Question.ACCEPTANCE,
+            State.CANNOT_TELL,
+            f"{words.percent(rate)} of the drafted tokens are accepted; in how many steps is not known, and so not the length.",
+            "the server's log, or its metrics",
+        )
     if pooled is None:
         return Verdict(
             Question.ACCEPTANCE,
@@ -137,9 +145,9 @@ def _acceptance(case: Case) -> Verdict:
             Question.ACCEPTANCE, State.OK, f"{shown}: {kept} of what validation promises, as a healthy server delivers."
         )
     needed = (
-        f"{test.windows_needed} windows decide it"
+        f"{test.windows_needed} {pooled.each}s decide it"
         if test.windows_needed is not None
-        else "more windows under steady load"
+        else f"more {pooled.each}s under steady load"
     )
     return Verdict(
         Question.ACCEPTANCE,
@@ -183,7 +191,12 @@ def _payoff(case: Case) -> Verdict:
 
 
 def _data(case: Case) -> Verdict:
-    frame = case.run.frame
+    frame, traffic = case.run.frame, case.run.traffic
+    requests = ""
+    if traffic is not None and traffic.stand and traffic.pooled is not None:
+        requests = words.plural(traffic.pooled.windows, "request")
+    if frame.empty and requests:
+        return Verdict(Question.DATA, State.OK, f"{requests} read; nothing contradicts.")
     if frame.empty or not (frame["verify_steps"].gt(0) | frame["generation_throughput"].gt(0)).any():
         return Verdict(
             Question.DATA,
@@ -194,7 +207,8 @@ def _data(case: Case) -> Verdict:
     counted = int(frame["counted"].sum())
     out = len(frame) - counted
     left = f", {out} left out" if out else ""
-    return Verdict(Question.DATA, State.OK, f"{words.plural(len(frame), 'window')} read{left}; nothing contradicts.")
+    read = f"{words.plural(len(frame), 'window')} read{left}" + (f", and {requests}" if requests else "")
+    return Verdict(Question.DATA, State.OK, f"{read}; nothing contradicts.")
 
 
 _ANSWER = {

@@ -10,7 +10,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analysis.benchmarks import drafting_of_rows, latencies_of, latency_quantities
-from analysis.drafting import Drafting, assume_from, concerns_drafts, configuration_quantities, drafting_of, infer_width
+from analysis.drafting import (
+    Drafting,
+    assume_from,
+    assume_width,
+    concerns_drafts,
+    configuration_quantities,
+    drafting_of,
+    infer_from_requests,
+    infer_width,
+)
 from analysis.resolve import Resolution, resolve_range
 from analysis.thresholds import Thresholds
 from collector.domain.arguments import Arguments
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
 
     from analysis.figures import Pooled
     from analysis.printed import PrintedRate
+    from analysis.traffic import Traffic
 
 ALWAYS_PREDICTED = frozenset({"disable_overlap_schedule", "enable_two_batch_overlap"})
 """Flags that rules ask about even where nobody gave them and no step touches them."""
@@ -101,7 +111,7 @@ class RunView:
         if stated.known:
             return stated
         if all(window.printed_length is None for window in self.record.windows):
-            return drafting_of_rows(self.record.results) or stated
+            return drafting_of_rows(self.record.results) or self._drafting_of_requests() or stated
         lengths = self.frame["printed_length"].to_numpy(dtype=float)
         rates = self.frame["printed_rate"].to_numpy(dtype=float)
         if self.judged is not None and self.judged.drafting.method is not None:
@@ -118,6 +128,13 @@ class RunView:
             assumed=True,
             note=f"inferred from the printed pairs: rate = {definition}; taken to be a chain",
         )
+
+    def _drafting_of_requests(self) -> Drafting | None:
+        """How the requests draft, where no argument says so; ``None`` where they do not say either."""
+        inferred = infer_from_requests(self.record.requests)
+        if inferred is None or self.judged is None or self.judged.drafting.method is None:
+            return inferred
+        return assume_width(self.judged.drafting, inferred)
 
     @property
     def method(self) -> str | None:
@@ -149,12 +166,32 @@ class RunView:
 
     @cached_property
     def pooled(self) -> Pooled | None:
-        """Acceptance over the windows that count; ``None`` where nothing was verified."""
+        """Acceptance over the requests or windows that count; ``None`` where nothing was verified."""
+        if self.traffic is not None and self.traffic.stand:
+            return self.traffic.pooled
         if not self.record.windows:
             return None
         from analysis.figures import pooled_acceptance
 
         return pooled_acceptance(self.frame, self.drafting)
+
+    @cached_property
+    def traffic(self) -> Traffic | None:
+        """What request results say; ``None`` without any."""
+        if not self.record.requests:
+            return None
+        from analysis.traffic import Traffic, stand_for_the_run
+
+        others = any(window.verify_steps for window in self.record.windows)
+        stand = stand_for_the_run(self.record.requests, asked=self.record.requests_asked, others=others)
+        return Traffic(self.record.requests, self.drafting, stand)
+
+    @property
+    def temperatures(self) -> Mapping[float, float]:
+        """Sampling temperatures of the traffic with their shares of the verify steps; empty where they are not known."""
+        if self.record.temperature is not None:
+            return {self.record.temperature: 1.0}
+        return self.traffic.temperatures if self.traffic is not None else {}
 
     @cached_property
     def printed(self) -> PrintedRate | None:
@@ -204,7 +241,9 @@ class RunView:
     def measured(self) -> dict[str, Estimate]:
         """Quantities that this run's own inputs give."""
         figures = configuration_quantities(self.drafting)
-        figures |= latency_quantities(self.record.latencies) | latencies_of(self.record.results)
+        figures |= self._latencies()
+        if self.traffic is not None and (self.traffic.stand or not self.record.windows):
+            figures |= self.traffic.quantities
         if not self.record.windows and not self.record.prefills:
             return figures
         from analysis.figures import acceptance_quantities, coverage_quantities, load_quantities, prompt_quantities
@@ -214,12 +253,18 @@ class RunView:
             figures |= acceptance_quantities(self.pooled, self.drafting)
             if self.depth and self.record.events_of("system-efficiency"):  # vLLM's V0 engine prints it
                 figures["system_efficiency"] = Estimate(self.pooled.length / (self.depth + 1))
-        figures |= coverage_quantities(self.frame, with_first_tokens=self.record.engine in COUNTED_BY_ENGINE)
+        if self.traffic is None or not self.traffic.stand:
+            figures |= coverage_quantities(self.frame, with_first_tokens=self.record.engine in COUNTED_BY_ENGINE)
         figures |= load_quantities(self.frame)
         figures |= prompt_quantities(self.record.prefills)
         if self.printed is not None and self.printed.definition is not None:
             figures["printed_rate_definition"] = Estimate(self.printed.definition)
         return figures
+
+    def _latencies(self) -> dict[str, Estimate]:
+        """Latencies of the engine's own histograms, else of responses, else of benchmarks."""
+        of_requests = latency_quantities(self.traffic.latencies) if self.traffic is not None else {}
+        return latencies_of(self.record.results) | of_requests | latency_quantities(self.record.latencies)
 
     @cached_property
     def quantities(self) -> dict[str, Estimate]:

@@ -65,6 +65,11 @@ def plural(number: float, noun: str) -> str:
     return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"
 
 
+def respect(by: str) -> str:
+    """What requests are told apart by, in the plural: ``temperatures``, ``prompt lengths``."""
+    return {"prompt_tokens": "prompt lengths", "output_tokens": "output lengths"}.get(by, f"{by}s")
+
+
 def listing(items: list[str], most: int = 6) -> str:
     """``a, b and c``; what exceeds ``most`` is counted."""
     shown = items[:most] + ([f"{len(items) - most} more"] if len(items) > most else [])

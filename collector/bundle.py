@@ -19,6 +19,7 @@ from collector.domain.arguments import LaunchCommand
 from collector.domain.drafts import Measure, ModelConfig, Validation
 from collector.domain.errors import InputError, MalformedInput, UnreadableInput
 from collector.domain.evidence import Evidence
+from collector.domain.requests import RequestResult
 from collector.domain.results import BenchmarkRow
 from collector.domain.runs import Beside, Bundle, Reading, Role, RunRecord
 from collector.domain.versions import Release
@@ -36,6 +37,7 @@ from collector.models.keys import unknown_keys
 from collector.models.locations import is_model_folder
 from collector.models.tensorboard import is_event_file
 from collector.models.training import training_file
+from collector.requests import Responses, holds_responses, read_responses
 from collector.results import read_results, tool_of
 from collector.sources.file import LARGEST_TEXT, STDIN, blocks, cannot_open, head_of, line_at, text_of, without_packing
 from collector.sources.launches import read_launches
@@ -63,7 +65,7 @@ class Part(StrEnum):
     UNKNOWN = "not recognised"
 
 
-_NOT_READ: Final = (Part.RESPONSES, Part.SERVER_INFO)
+_NOT_READ: Final = (Part.SERVER_INFO,)
 _NAMES: Final = {
     "launch.json": Part.IGNORED,
     "model_info.json": Part.IGNORED,
@@ -85,7 +87,7 @@ _WORDS: Final = (
     ("responses", Part.RESPONSES),
     ("server_info", Part.SERVER_INFO),
 )
-_SUFFIXES: Final = {".log": Part.LOG, ".prom": Part.METRICS, ".csv": Part.BENCHMARK, ".jsonl": Part.RESPONSES}
+_SUFFIXES: Final = {".log": Part.LOG, ".prom": Part.METRICS, ".csv": Part.BENCHMARK}
 _BY_CONTENT_TOO: Final = (".csv", ".json", ".jsonl")
 """Suffixes of files that any of several tools may have written."""
 _MODEL_WORDS: Final = (("target", Part.TARGET_CONFIG), ("draft", Part.DRAFT_CONFIG))
@@ -108,7 +110,8 @@ class BundleOptions:
 
     Paths name a file for a role (``metrics`` and ``metrics_before`` are two scrapes of one process, or the first
     alone since its start); ``validation_accuracy`` is one figure or one a position;
-    ``engine`` and ``engine_version`` win over what the content tells.
+    ``engine`` and ``engine_version`` win over what the content tells. ``responses`` are the requests to judge by,
+    however few.
     """
 
     launch: Path | None = None
@@ -119,6 +122,7 @@ class BundleOptions:
     training: Path | None = None
     metrics: Path | None = None
     metrics_before: Path | None = None
+    responses: tuple[Path, ...] = ()
     validation_accuracy: tuple[float, ...] = ()
     engine: str | None = None
     engine_version: Release | None = None
@@ -155,6 +159,16 @@ class _Runs:
     results: list[BenchmarkRow] = field(default_factory=list)
     measured_engine: str = ""
     snapshots: dict[Role, list[Snapshot]] = field(default_factory=dict)
+    responses: dict[Role, list[_Read]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The responses of one file; ``asked`` marks one that the user named for them."""
+
+    path: Path
+    responses: Responses
+    asked: bool
 
 
 class LogRead(Protocol):
@@ -297,6 +311,9 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
         files = [file for file in files if (file.part, file.role) != (Part.METRICS, Role.SUBJECT)]
         given_metrics = [path for path in (options.metrics_before, options.metrics) if path is not None]
         files += [File(path, str(path), Part.METRICS, Role.SUBJECT, asked=True) for path in given_metrics]
+    if options.responses:
+        files = [file for file in files if (file.part, file.role) != (Part.RESPONSES, Role.SUBJECT)]
+        files += [File(path, str(path), Part.RESPONSES, Role.SUBJECT, asked=True) for path in options.responses]
     named = (
         (options.launch, Part.LAUNCH, Role.SUBJECT),
         (options.baseline, Part.LOG, Role.BASELINE),
@@ -405,13 +422,15 @@ def _part_of_model(path: Path) -> Part:
 
 
 def _written_by_tool(path: Path, name: str) -> Part | None:
-    """Benchmark results and exported training runs by what they hold; ``None`` where it is neither."""
+    """Benchmark results, responses and exported training runs by what they hold; ``None`` where it is none of them."""
     sampled = SAMPLED_BYTES if name.endswith((".csv", ".jsonl")) else LARGEST_TEXT
     text = head_of(path, sampled).decode("utf-8", "replace")
     if any(word in name for word, part in _WORDS if part is Part.TRAINING):
         return Part.TRAINING
     if tool_of(text):
         return Part.BENCHMARK
+    if holds_responses(text.encode()):
+        return Part.RESPONSES
     first = text.partition("\n")[0].lower().split(",")
     steps = any(cell.strip(' "') in ("_step", "step", "global_step") for cell in first)
     return Part.TRAINING if steps and any("acc" in cell for cell in first) else None
@@ -438,6 +457,8 @@ def _by_content(head: bytes, name: str) -> Part:
         return Part.UNKNOWN
     if holds_metrics(head):
         return Part.METRICS
+    if holds_responses(head):
+        return Part.RESPONSES
     text = head.decode("utf-8", "replace")
     if text.lstrip().startswith("{"):
         try:
@@ -494,6 +515,8 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
         runs.validation = read_training_file(file.path, file.source)
     elif file.part is Part.BENCHMARK:
         _read_results(file, runs, reading)
+    elif file.part is Part.RESPONSES:
+        _read_responses(file, options, runs, reading)
     elif file.part is Part.METRICS:
         snapshot = read_snapshot(file.path, file.source, first=file.path == options.metrics_before)
         runs.snapshots.setdefault(role, []).append(snapshot)
@@ -509,7 +532,7 @@ def _read_part(file: File, options: BundleOptions, runs: _Runs, reading: Reading
             "this file is not one that draftscope reads",
             why=describe(head),
             where=file.source,
-            hint=f"logs of {titles}, their metrics, launch commands, config.json files and training output are read",
+            hint=f"logs of {titles}, their metrics and responses, launch commands, config.json files and training output are read",
         )
 
 
@@ -582,6 +605,37 @@ def _read_results(file: File, runs: _Runs, reading: Reading) -> None:
     reading.notes = (*reading.notes, *remarks)
 
 
+def _read_responses(file: File, options: BundleOptions, runs: _Runs, reading: Reading) -> None:
+    problems: list[str] = []
+    responses = read_responses(blocks(file.path, problems), file.source)
+    if not responses.lines:
+        raise UnreadableInput("the file is empty", where=file.source)
+    made = responses.reading()
+    for name in ("lines", "understood", "unread", "oversize_lines"):
+        setattr(reading, name, getattr(made, name))
+    reading.notes = (*reading.notes, *made.notes, *problems)
+    if responses.results:
+        role = file.role or Role.SUBJECT
+        runs.responses.setdefault(role, []).append(_Read(file.path, responses, file.path in options.responses))
+    elif file.asked:
+        raise no_responses(responses)
+
+
+def no_responses(responses: Responses) -> InputError:
+    """The error for an input without a response that can be used."""
+    if responses.refused:
+        return MalformedInput(
+            "no response has figures that are possible", why=responses.refused[0].what, where=responses.source
+        )
+    return UnreadableInput(
+        "no response with figures of speculation was found",
+        why="; ".join(responses.notes()[1:]),
+        where=responses.source,
+        hint="give answers of SGLang's /generate (meta_info), of vLLM with --per-request-spec-decode-metrics summary, "
+        "or of llama-server (timings), one JSON document a line",
+    )
+
+
 def read_training_file(path: Path, source: str | None = None) -> Validation:
     """The validation figures of training output: of a file, or of a run's folder (its validation or event file).
 
@@ -637,6 +691,8 @@ def _assemble(runs: _Runs, options: BundleOptions, readings: list[Reading], prob
     for role, run in ((Role.SUBJECT, subject), (Role.PREVIOUS, previous), (Role.BASELINE, baseline)):
         if role in kept:
             _attach_metrics(bundle, role, run, kept[role])
+        for read in runs.responses.get(role, ()):
+            _attach_responses(bundle, role, run, read)
     return bundle
 
 
@@ -686,6 +742,44 @@ def _attach_metrics(bundle: Bundle, role: Role, run: RunRecord | None, kept: Kep
     )
 
 
+def _attach_responses(bundle: Bundle, role: Role, run: RunRecord | None, read: _Read) -> None:
+    """Add request results to the run that they are of; those of another engine, or of no run, are told."""
+    source = read.responses.source
+    if run is None:
+        bundle.problems.append(f"{source}: there is no run that these responses are of")
+        return
+    fitting = [result for result in read.responses.results if result.engine == run.engine]
+    others = len(read.responses.results) - len(fitting)
+    if others:
+        bundle.problems.append(
+            f"{source}: {others} of its responses are not of {run.engine}, the engine of {run.source}"
+        )
+    before = bundle.previous
+    if role is Role.SUBJECT and before is not None:
+        earlier = [result for result in fitting if _within(before, result) and not _within(run, result)]
+        if earlier:
+            bundle.problems.append(f"{source}: {len(earlier)} of its responses came from the run before")
+            _add_requests(bundle, Role.PREVIOUS, before, read, earlier)
+            fitting = [result for result in fitting if result not in earlier]
+    if fitting:
+        _add_requests(bundle, role, run, read, fitting)
+
+
+def _add_requests(bundle: Bundle, role: Role, run: RunRecord, read: _Read, results: list[RequestResult]) -> None:
+    known = {result.key for result in run.requests}
+    run.requests = [*run.requests, *(result for result in results if result.key not in known)]
+    run.requests_asked = run.requests_asked or read.asked
+    path = "-" if read.path == STDIN else str(read.path.absolute())
+    bundle.beside.setdefault(role, []).append(Beside(path, requests=tuple(results)))
+
+
+def _within(run: RunRecord, result: RequestResult) -> bool:
+    """Whether a response came while a run lived, as far as both instants are known."""
+    if result.at is None or run.started_at is None or run.ended_at is None:
+        return False
+    return run.started_at <= result.at <= run.ended_at
+
+
 def _by_role(runs: _Runs) -> tuple[RunRecord | None, RunRecord | None, RunRecord | None]:
     given = {role: _with_windows(records) for role, records in runs.logs.items()}
     subject, before = _last_two(runs.logs.get(Role.SUBJECT, []))
@@ -727,6 +821,10 @@ def _run_without_log(runs: _Runs, options: BundleOptions) -> RunRecord | None:
     config = runs.draft_configs.get(Role.SUBJECT) or runs.target_configs.get(Role.SUBJECT)
     if config is not None:
         return RunRecord(options.engine or runs.measured_engine, config.source, options.engine_version)
+    responses = runs.responses.get(Role.SUBJECT)
+    if responses:
+        found = responses[0].responses
+        return RunRecord(options.engine or found.results[0].engine, found.source, options.engine_version)
     if runs.results:
         source = runs.results[-1].evidence.source
         return RunRecord(options.engine or runs.measured_engine, source, options.engine_version)

@@ -30,6 +30,7 @@ from collector.sources.file import STDIN, blocks, is_packed, line_at
 from collector.sources.identity import begins_like
 from collector.storage.engine import Database
 from collector.storage.relations import load_bundle
+from collector.storage.requests import forget_requests
 from collector.storage.runs import link_runs, save_run
 from collector.storage.sources import forget_from, source_at, sources_of_run
 from collector.storage.windows import append_series
@@ -208,7 +209,7 @@ class _Ingest:
         return [run.facts for run in runs], reading
 
     def _save_facts(self, connection: Connection, record: RunRecord, beside: Sequence[Beside]) -> int:
-        facts = replace(record, windows=[], prefills=[], events=[], labels=self.owner.labels)
+        facts = replace(record, windows=[], prefills=[], events=[], requests=[], labels=self.owner.labels)
         place = self.places.get(id(record))
         if place is None:  # no log tells of this run: only its metrics, a command or a config does
             path = beside[0].path if beside else record.source
@@ -232,12 +233,14 @@ class _Ingest:
         """Store what a source beside the log tells, in place of what it told before."""
         source_id = source_at(connection, beside.path, at=self.owner.now())
         forget_from(connection, source_id, 0, all_events=True)
+        forget_requests(connection, [run_id], source_id)
         told = RunRecord(
             record.engine,
             record.source,
             events=list(beside.events),
             windows=list(beside.windows),
             prefills=list(beside.prefills) if with_prefills else [],
+            requests=list(beside.requests),
         )
         save_run(connection, told, source_id=source_id, run_id=run_id, at=self.owner.now())
         append_series(connection, run_id, beside.series)

@@ -17,6 +17,8 @@ from collector.domain.runs import Role
 
 if TYPE_CHECKING:
     from analysis.case import Case
+    from analysis.figures import Pooled
+    from analysis.traffic import MixShift
     from analysis.view import RunView
 
 
@@ -236,8 +238,20 @@ class Facts:
 
     @property
     def temperature(self) -> float | None:
-        """Temperature of the traffic, if stated."""
-        return self.run.record.temperature
+        """Temperature of the traffic, if stated; the highest where there are several."""
+        return max(self.run.temperatures, default=None)
+
+    @property
+    def cost_of_sampling(self) -> tuple[Pooled, Pooled] | None:
+        """Acceptance of the greedy requests and of those that sample most, where request results tell both."""
+        return self.run.traffic.greedy_and_sampled if self.run.traffic is not None else None
+
+    @cached_property
+    def mix_shift(self) -> MixShift | None:
+        """What the mixture of traffic does to the fall since the earlier run, where request results of both tell."""
+        before = self.previous.traffic if self.previous is not None else None
+        now = self.run.traffic
+        return now.shift_from(before) if now is not None and before is not None else None
 
     # -- other runs ----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from analysis import words
 from analysis.causes.base import (
     CLEAR,
     DECISIVE,
@@ -48,6 +49,11 @@ class SamplingTemperature(Cause):
             yield opposes(CLEAR, f"what temperature {facts.temperature:g} costs is allowed for", "ACC001")
         else:
             yield favours(HINT, f"the traffic samples at temperature {facts.temperature:g}")
+        if facts.cost_of_sampling is not None:
+            greedy, sampled = facts.cost_of_sampling
+            pair = f"length {words.length(greedy.length)} of greedy requests, {words.length(sampled.length)} of sampled ones"
+            costs = sampled.interval.length_high < greedy.interval.length_low
+            yield favours(STRONG, pair) if costs else opposes(STRONG, f"{pair}: no difference is seen")
         if facts.near_zero:
             yield opposes(DECISIVE, "temperature lowers acceptance, it does not remove it", "ACC002")
         elif facts.kept is not None and facts.kept < SAMPLING_KEEPS:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from analysis import words
 from analysis.causes.base import CLEAR, HINT, STRONG, Cause, Experiment, Kind, Reason, favours, opposes
 from analysis.causes.facts import Facts, Symptom
+
+MOST_OF_IT = 0.5
+"""Share of a fall that a changed mixture explains from which on it is the better explanation. Ratio."""
 
 
 class TrafficChanged(Cause):
@@ -28,6 +32,11 @@ class TrafficChanged(Cause):
             yield opposes(STRONG, "the server changed between the runs", "ACC003")
         elif facts.earlier_was_better:
             yield favours(CLEAR, "no other difference of the runs is known", "ACC003")
+        shift = facts.mix_shift
+        if shift is not None and facts.fired("ACC003"):
+            share = shift.from_mixture / (shift.from_mixture + shift.within)
+            text = f"the mixture of {words.respect(shift.by)} explains {words.percent(share)} of the fall"
+            yield favours(STRONG, text, "ACC003") if share >= MOST_OF_IT else opposes(CLEAR, text, "ACC003")
         if facts.near_zero:
             yield opposes(STRONG, "harder traffic alone never took everything", "ACC002")
         if facts.fired("ACC006"):

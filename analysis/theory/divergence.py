@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,6 +42,30 @@ def temperature_factor(temperature: float | None, settings: Settings = DEFAULTS)
     way = min(1.0, (temperature - settings.mild_temperature) / (1 - settings.mild_temperature))
     return settings.mild_temperature_factor + way * (
         settings.full_temperature_factor - settings.mild_temperature_factor
+    )
+
+
+def mixed_temperature_factor(
+    shares: Mapping[float, float], validated: float | None = None, settings: Settings = DEFAULTS
+) -> float:
+    """The same for traffic at several temperatures: ``sum w_T f_T``, w the share of verify steps; 1 where none is known.
+
+    What the validation already sampled, at ``validated`` or below, costs nothing more.
+    """
+    if not shares:
+        return 1.0
+    total = math.fsum(shares.values())
+    return (
+        math.fsum(
+            share
+            * (
+                1.0
+                if validated is not None and 0 < temperature <= validated
+                else temperature_factor(temperature, settings)
+            )
+            for temperature, share in shares.items()
+        )
+        / total
     )
 
 

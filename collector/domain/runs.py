@@ -9,6 +9,7 @@ from enum import StrEnum
 from collector.domain.arguments import Arguments, LaunchCommand, Value
 from collector.domain.drafts import ModelConfig, Validation
 from collector.domain.evidence import Evidence
+from collector.domain.requests import RequestResult
 from collector.domain.results import BenchmarkRow, Latency
 from collector.domain.series import SeriesSample
 from collector.domain.versions import Release, ReleaseRange
@@ -78,6 +79,8 @@ class RunRecord:
     ``release_range`` what the form of the lines allows. ``line_text`` gives the redacted text at a
     window's position while its source is at hand. ``device`` is the accelerator by its common name
     (``h100``), where the user said which. ``latencies`` are those of the engine's own histograms, by quantity.
+    ``requests`` are request results, each response once; ``requests_asked`` says that the run is to be judged by
+    them however few they are.
     """
 
     engine: str
@@ -94,6 +97,8 @@ class RunRecord:
     windows: list[Window] = field(default_factory=list)
     prefills: list[PrefillWindow] = field(default_factory=list)
     results: list[BenchmarkRow] = field(default_factory=list)
+    requests: list[RequestResult] = field(default_factory=list)
+    requests_asked: bool = False
     latencies: Mapping[str, Latency] = field(default_factory=dict)
     draft_config: ModelConfig | None = None
     target_config: ModelConfig | None = None
@@ -112,7 +117,7 @@ class RunRecord:
 class Beside:
     """What a source beside the log tells of a run; windows, prefill batches and events are among the run's own.
 
-    ``path`` is where it lies, ``series`` are samples that no window holds.
+    ``path`` is where it lies, ``series`` are samples that no window holds, ``requests`` request results.
     """
 
     path: str
@@ -120,6 +125,7 @@ class Beside:
     prefills: Sequence[PrefillWindow] = ()
     events: Sequence[Event] = ()
     series: Sequence[SeriesSample] = ()
+    requests: Sequence[RequestResult] = ()
 
 
 @dataclass(slots=True)

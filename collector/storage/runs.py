@@ -28,6 +28,7 @@ from collector.storage.drafts import (
     save_validation,
 )
 from collector.storage.lines import load_lines, save_lines
+from collector.storage.requests import append_requests, load_requests
 from collector.storage.sources import attach_source
 from collector.storage.tables import ARGUMENTS, JUDGEMENTS, RUN_EVENTS, RUN_SOURCES, RUNS, VERDICTS
 from collector.storage.types import dump_json
@@ -122,6 +123,7 @@ def save_run(
     _save_events(connection, run_id, source_id, record.events, provisional=provisional)
     append_windows(connection, run_id, source_id, record.windows)
     append_prefills(connection, run_id, source_id, record.prefills)
+    append_requests(connection, run_id, source_id, record.requests)
     _update_run(connection, run_id, record, deployment=deployment)
     return run_id
 
@@ -171,6 +173,7 @@ def _find_or_add(connection: Connection, record: RunRecord, identity: str, *, sa
         "labels": {},
         "results": [],
         "latencies": {},
+        "requests_asked": record.requests_asked,
         "sample": sample,
         **asdict(serving),
     }
@@ -192,6 +195,7 @@ def _update_run(connection: Connection, run_id: int, record: RunRecord, *, deplo
         "launch": None if record.launch is None else to_document(record.launch),
         "results": to_document(record.results) or None,
         "latencies": to_document(record.latencies) or None,
+        "requests_asked": record.requests_asked or None,
     }
     if record.release_range != ReleaseRange():
         ends = record.release_range.first, record.release_range.last
@@ -316,6 +320,7 @@ def load_run(connection: Connection, run_id: int) -> RunRecord:
     record = load_facts(connection, run_id)
     record.windows = load_windows(connection, [run_id])[run_id]
     record.prefills = load_prefills(connection, run_id)
+    record.requests = load_requests(connection, run_id)
     record.line_text = _stored_lines(connection, run_id, record.windows)
     return record
 
@@ -327,7 +332,7 @@ def _stored_lines(connection: Connection, run_id: int, windows: list[Window]) ->
 
 
 def load_facts(connection: Connection, run_id: int) -> RunRecord:
-    """A run without its windows and prefill batches.
+    """A run without its windows, prefill batches and request results.
 
     Raises:
         UnknownName: no run has this id.
@@ -347,6 +352,7 @@ def load_facts(connection: Connection, run_id: int) -> RunRecord:
         events=_load_events(connection, run_id),
         results=[from_document(BenchmarkRow, document) for document in row.results],
         latencies={key: from_document(Latency, document) for key, document in row.latencies.items()},
+        requests_asked=row.requests_asked,
         draft_config=load_draft_config(connection, row.draft_id),
         target_config=load_config(connection, row.target_config_id),
         validation=load_validation(connection, row.validation_id),

@@ -15,6 +15,7 @@ from collector.storage.tables import (
     DECODE_SAMPLES,
     JUDGEMENTS,
     PREFILL_SAMPLES,
+    REQUEST_RESULTS,
     RUN_EVENTS,
     RUN_SOURCES,
     RUNS,
@@ -30,7 +31,7 @@ def run_states(
     """The digest of each run by its id, or of all runs.
 
     Equal digests mean equal data: what is stored of the run itself, how far its sources were read,
-    how many arguments and events are known, and the last window and prefill batch. Data of one
+    how many arguments, events and request results are known, and the last window and prefill batch. Data of one
     run only ever grows, or is read anew together with its source. Runs without validation figures of
     their own also rest on those that are registered.
     """
@@ -87,7 +88,7 @@ def _chosen(query: Select[Any], run_ids: Sequence[int] | None, sample: bool | No
 def _latest() -> list[Any]:
     """Scalar subqueries: each reads one end of an index."""
     windows, prefills = DECODE_SAMPLES.c, PREFILL_SAMPLES.c
-    arguments, events = ARGUMENTS.c, RUN_EVENTS.c
+    arguments, events, requests = ARGUMENTS.c, RUN_EVENTS.c, REQUEST_RESULTS.c
     return [
         select(func.max(windows.at))
         .where(windows.run_id == _R.id)
@@ -110,4 +111,9 @@ def _latest() -> list[Any]:
         .scalar_subquery()
         .label("requested"),
         select(func.count(events.id)).where(events.run_id == _R.id).correlate(RUNS).scalar_subquery().label("events"),
+        select(func.count(requests.key))
+        .where(requests.run_id == _R.id)
+        .correlate(RUNS)
+        .scalar_subquery()
+        .label("requests"),
     ]

@@ -29,6 +29,10 @@ Metrics: TypeAlias = Annotated[
 MetricsBefore: TypeAlias = Annotated[
     Path | None, typer.Option(help="An earlier scrape of the same process: what lies between both is judged.")
 ]
+Responses: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(help="Responses of the engine as JSON lines, with their counts; may be repeated.", metavar="FILE"),
+]
 ValidationAccuracy: TypeAlias = Annotated[
     str | None, typer.Option(help="Validation accuracy, or one a position: 0.747 or 0.80,0.71.", metavar="X[,X...]")
 ]
@@ -47,6 +51,7 @@ def bundle_options(
     training: Path | None,
     metrics: Path | None,
     metrics_before: Path | None,
+    responses: list[Path] | None,
     validation_accuracy: str | None,
     engine: str | None,
     engine_version: str | None,
@@ -68,6 +73,7 @@ def bundle_options(
         training=training,
         metrics=metrics,
         metrics_before=metrics_before,
+        responses=tuple(responses or ()),
         validation_accuracy=accuracies(validation_accuracy),
         engine=engine,
         engine_version=release_of(engine_version),

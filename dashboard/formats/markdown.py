@@ -54,6 +54,7 @@ def _diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
     from collector.domain.quantities import QUANTITIES
     from dashboard.report.causes import refuted_lines
     from dashboard.report.diagnosis import MISPREDICTED, QUESTIONS, SHOWN, figure, mispredicted_lines
+    from dashboard.report.traffic import TITLE, traffic_header, traffic_line, traffic_rows
 
     yield f"# {_text(diagnosis.headline)}"
     view = diagnosis.subject
@@ -89,6 +90,11 @@ def _diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
                 for key in keys
             ],
         )
+    if view.traffic is not None:
+        yield f"## {TITLE}"
+        yield _text(traffic_line(view.traffic))
+        rows = [tuple(map(_text, row)) for row in traffic_rows(view.traffic)]
+        yield _table(traffic_header(view.traffic), rows)
     changed = [item for item in diagnosis.subject.arguments.values() if item.changed]
     if changed:
         yield "## Asked and runs"

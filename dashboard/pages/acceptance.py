@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from analysis.theory.chain import implied_rate
 from collector.domain.errors import ImpossibleFigure
@@ -15,6 +17,7 @@ from dashboard.charts.base import Chart
 from dashboard.charts.over_time import AcceptanceLevels, levels_of
 from dashboard.pages import figures
 from dashboard.pages.figures import Figure
+from dashboard.report.traffic import COUNTED, RESPECTS, UNCOUNTED, requests_line
 from dashboard.store import RunReport
 
 
@@ -40,6 +43,26 @@ class UnitRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StratumRow:
+    """Requests of one temperature, route or class of length, or all of them."""
+
+    name: str
+    requests: str
+    share: str
+    figures: tuple[Figure | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsTable:
+    """Request results: what they stand for, which quantities are shown, and a row for each kind of request."""
+
+    line: str
+    share_of: str
+    keys: tuple[str, ...]
+    rows: tuple[StratumRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptanceSection:
     """What the section shows; a chart that is ``None`` has an empty state in its place."""
 
@@ -56,6 +79,7 @@ class AcceptanceSection:
     context: Chart | None
     batch: Chart | None
     units: tuple[UnitRow, ...]
+    requests: RequestsTable | None
 
 
 def acceptance_section(report: RunReport) -> AcceptanceSection:
@@ -86,6 +110,35 @@ def acceptance_section(report: RunReport) -> AcceptanceSection:
                 figures.figure("generation_throughput", unit["quantities"].get("generation_throughput")),
             )
             for name, unit in report.subject["units"].items()
+        ),
+        requests=_requests(report),
+    )
+
+
+def _requests(report: RunReport) -> RequestsTable | None:
+    """Requests by temperature, route and length, each where there are several; ``None`` without request results."""
+    told = report.subject.get("requests")
+    if told is None:
+        return None
+    counted = told["with_verify_steps"] > 0
+    keys = COUNTED if counted else UNCOUNTED
+    several = Counter(stratum["by"] for stratum in told["strata"])
+
+    def row(name: str, requests: int, share: float, quantities: Mapping[str, Any]) -> StratumRow:
+        shown = tuple(figures.figure(key, quantities.get(key)) for key in keys)
+        return StratumRow(name, figures.count(requests), figures.percent(share), shown)
+
+    return RequestsTable(
+        line=requests_line(told["count"], told["with_verify_steps"], judged_by=told["judged_by"]),
+        share_of="Of the steps" if counted else "Of the tokens",
+        keys=keys,
+        rows=(
+            row("All", told["count"], 1.0, told["quantities"]),
+            *(
+                row(f"{RESPECTS[item['by']]} {item['value']}", item["requests"], item["share"], item["quantities"])
+                for item in told["strata"]
+                if several[item["by"]] > 1
+            ),
         ),
     )
 

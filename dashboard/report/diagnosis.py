@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -18,6 +18,9 @@ from collector.domain.quantities import QUANTITIES, Estimate
 from collector.domain.runs import Role
 from dashboard.report.causes import causes_parts, refuted_lines
 from dashboard.report.pieces import finding_block, grid, heading, listed, skipped_list
+
+if TYPE_CHECKING:
+    from analysis.traffic import Traffic
 
 _STATE: Final = {
     State.OK: ("✓", "OK", "green"),
@@ -66,6 +69,8 @@ def _parts(diagnosis: Diagnosis) -> Iterable[RenderableType]:
     if figures is not None:
         yield heading("Figures")
         yield figures
+    if diagnosis.subject.traffic is not None:
+        yield from _traffic(diagnosis.subject.traffic)
     if diagnosis.payoff is not None and len(diagnosis.payoff.repairs) > 1:
         yield heading("What each repair would give")
         yield _repairs(diagnosis)
@@ -141,6 +146,19 @@ def _figures(diagnosis: Diagnosis) -> Table | None:
         cells = [figure(key, view.quantities[key]) if key in view.quantities else "" for view in roles]
         table.add_row(QUANTITIES[key].label, *cells)
     return table
+
+
+def _traffic(traffic: Traffic) -> Iterable[RenderableType]:
+    from dashboard.report.traffic import TITLE, traffic_header, traffic_line, traffic_rows
+
+    yield heading(TITLE)
+    yield Text(traffic_line(traffic))
+    table = Table(box=None, padding=(0, 1), show_edge=False, pad_edge=False)
+    for number, column in enumerate(traffic_header(traffic)):
+        table.add_column(column, justify="right" if number else "left")
+    for row in traffic_rows(traffic):
+        table.add_row(*map(Text, row))
+    yield table
 
 
 def figure(key: str, estimate: Estimate) -> str:

@@ -169,6 +169,7 @@ def upgrade() -> None:
         sa.Column("launch", JSON, nullable=True, comment="launch command, redacted"),
         sa.Column("results", JSON, nullable=False, comment="rows of benchmark tables"),
         sa.Column("latencies", JSON, nullable=False, comment="of the engine's own histograms, by quantity"),
+        sa.Column("requests_asked", sa.Boolean(), nullable=False, comment="judged by its request results, however few"),
         sa.Column("draft_id", KEY, nullable=True),
         sa.Column("target_config_id", KEY, nullable=True),
         sa.Column("validation_id", KEY, nullable=True),
@@ -342,6 +343,46 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
+        "request_results",
+        sa.Column("run_id", KEY, nullable=False),
+        sa.Column(
+            "key",
+            sa.String(length=32),
+            nullable=False,
+            comment="digest of the engine's id of the response, else of all it says",
+        ),
+        sa.Column("source_id", KEY, nullable=False),
+        sa.Column("line", sa.BigInteger(), nullable=False),
+        sa.Column("at", sa.Double(), nullable=True),
+        sa.Column("route", sa.String(), nullable=False),
+        sa.Column("temperature", sa.Double(), nullable=True),
+        sa.Column("prompt_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("cached_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("output_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("verify_steps", sa.BigInteger(), nullable=True),
+        sa.Column("accepted_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("drafted_tokens", sa.BigInteger(), nullable=True),
+        sa.Column(
+            "histogram",
+            sa.LargeBinary(),
+            nullable=True,
+            comment="steps by accepted tokens, packed (collector.storage.packing)",
+        ),
+        sa.Column("depth", sa.BigInteger(), nullable=True),
+        sa.Column("latency_seconds", sa.Double(), nullable=True),
+        sa.Column("first_token_seconds", sa.Double(), nullable=True),
+        sa.Column("token_seconds", sa.Double(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["run_id"], ["runs.id"], name=op.f("fk_request_results_run_id_runs"), ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["source_id"], ["sources.id"], name=op.f("fk_request_results_source_id_sources"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("run_id", "key", name=op.f("pk_request_results")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index(op.f("ix_request_results_source_id"), "request_results", ["source_id"], unique=False)
+    op.create_table(
         "rule_outcomes",
         sa.Column("run_id", KEY, nullable=False),
         sa.Column("rule", sa.String(length=16), nullable=False),
@@ -513,6 +554,7 @@ def downgrade() -> None:
     op.drop_table("series")
     op.drop_table("run_sources")
     op.drop_table("rule_outcomes")
+    op.drop_table("request_results")
     op.drop_table("prefill_samples")
     op.drop_table("judgements")
     op.drop_table("findings")

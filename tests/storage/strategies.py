@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from collector.domain.arguments import UNSEEN, Argument, Arguments, LaunchCommand
 from collector.domain.drafts import ModelConfig, Validation
 from collector.domain.evidence import Evidence
+from collector.domain.requests import RequestResult
 from collector.domain.results import BenchmarkRow, Latency
 from collector.domain.runs import Event, RunRecord
 from collector.domain.versions import Release, ReleaseRange
@@ -102,6 +103,28 @@ def windows() -> st.SearchStrategy[list[Window]]:
     return in_order(WINDOW, 12)
 
 
+@st.composite
+def results(draw: st.DrawFn) -> RequestResult:
+    """A request result whose counts agree, any of them left out."""
+    count = st.integers(0, 2**30)
+    histogram = tuple(draw(st.lists(st.integers(0, 10**6), min_size=1, max_size=8)))
+    accepted = sum(place * steps for place, steps in enumerate(histogram))
+    told = {
+        "verify_steps": sum(histogram),
+        "accepted_tokens": accepted,
+        "drafted_tokens": accepted + draw(count),
+        "histogram": histogram,
+        "at": draw(INSTANT),
+        "temperature": draw(st.floats(0, 2)),
+        "depth": len(histogram) - 1,
+        **{name: draw(count) for name in ("prompt_tokens", "cached_tokens", "output_tokens")},
+        **{name: draw(st.floats(0, 1e6)) for name in ("latency_seconds", "first_token_seconds", "token_seconds")},
+    }
+    stated = {name: value for name, value in told.items() if draw(st.booleans())}
+    key = draw(st.text("0123456789abcdef", min_size=32, max_size=32))
+    return RequestResult("sglang", key, draw(st.integers(1, 2**40)), route=draw(TEXT), **stated)
+
+
 RECORD = {
     "engine": st.sampled_from(["sglang", "vllm"]),
     "source": TEXT,
@@ -119,6 +142,10 @@ RECORD = {
     "windows": windows(),
     "prefills": in_order(PREFILL, 4),
     "results": st.lists(of(BenchmarkRow), max_size=2),
+    "requests": st.lists(results(), max_size=3, unique_by=(lambda item: item.key, lambda item: item.line)).map(
+        lambda several: sorted(several, key=lambda item: item.line)
+    ),
+    "requests_asked": st.booleans(),
     "latencies": st.dictionaries(WORD, of(Latency), max_size=2),
     "draft_config": st.none() | of(ModelConfig),
     "target_config": st.none() | of(ModelConfig),
@@ -132,5 +159,6 @@ RECORD = {
 @st.composite
 def records(draw: st.DrawFn) -> RunRecord:
     record = draw(st.builds(RunRecord, **RECORD))
-    # The same event twice is one event.
-    return replace(record, events=list({repr(event): event for event in record.events}.values()))
+    # The same event twice is one event, and a run's requests are of its engine.
+    events = list({repr(event): event for event in record.events}.values())
+    return replace(record, events=events, requests=[replace(item, engine=record.engine) for item in record.requests])

@@ -12,6 +12,7 @@ from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.theory.chain import implied_rate_error
 from analysis.theory.intervals import CONSERVATIVE
 from analysis.thresholds import Thresholds
+from analysis.traffic import MixShift
 from analysis.view import RunView
 from collector.domain.findings import Confidence, Question, Severity
 
@@ -63,12 +64,15 @@ class AcceptanceRegressed(Rule):
         if fell <= half or lost < thresholds.regression_share:
             return
         changed = argument_differences(previous, speculating)
+        shift = self._shift(speculating, previous) if same_depth else None
+        mixed = shift is not None and shift.within < max(half, thresholds.regression_share * before.accepted_per_step)
         weak = CONSERVATIVE in (before.interval.method, acceptance.interval.method) or bool(
             acceptance.interval.approximate
         )
         yield self.finding(
             f"Acceptance fell: {unit} {was:.3g} before, {now:.3g} now",
             f"{words.percent(lost)} of the accepted drafts are gone, more than both intervals together. "
+            + ("" if shift is None else _of_mixture(shift, mixed=mixed))
             + (
                 f"The runs also differ in {words.listing(changed)}."
                 if changed
@@ -79,6 +83,7 @@ class AcceptanceRegressed(Rule):
                 "previous": was,
                 "lost_share": lost,
                 "differences": changed,
+                **({} if shift is None else {"mixture": shift.by, "lost_to_mixture": shift.from_mixture}),
             },
             evidence=[*speculating.first_and_last, *previous.first_and_last],
             fix=[
@@ -86,5 +91,24 @@ class AcceptanceRegressed(Rule):
                 "Nothing differs: compare the traffic (prompt format, language, output length, temperature).",
             ],
             verify=["draftscope diagnose NEW_LOG --previous OLD_LOG"],
+            severity=Severity.INFO if mixed else None,
             confidence=Confidence.LOW if weak else Confidence.HIGH,
         )
+
+    @staticmethod
+    def _shift(now: RunView, before: RunView) -> MixShift | None:
+        """What a change of the mixture of traffic explains, where acceptance of both runs is that of requests."""
+        both = now.traffic, before.traffic
+        if both[0] is None or both[1] is None or not (both[0].stand and both[1].stand):
+            return None
+        return both[0].shift_from(both[1])
+
+
+def _of_mixture(shift: MixShift, *, mixed: bool) -> str:
+    what = words.respect(shift.by)
+    if mixed:
+        return f"Another mixture of {what} explains it: within each, no more is lost than the intervals allow. "
+    return (
+        f"Another mixture of {what} accounts for {shift.from_mixture:.2f} of the "
+        f"{shift.from_mixture + shift.within:.2f} drafts a step that are lost. "
+    )

@@ -6,6 +6,7 @@ from analysis import words
 from analysis.base import Outcome, Rule
 from analysis.case import Case
 from analysis.figures import Pooled
+from analysis.theory.settings import DEFAULTS
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
 from collector.domain.findings import Question, Severity
@@ -34,28 +35,29 @@ class InsufficientEvidence(Rule):
 
     def check(self, speculating: RunView, pooled: Pooled, thresholds: Thresholds, case: Case) -> Outcome:
         """Count what stands behind the figures, and what the divergence test still needs."""
-        few = pooled.windows < thresholds.few_windows
-        needed = thresholds.few_windows if few else None
+        enough = thresholds.few_windows if pooled.each == "window" else DEFAULTS.minimum_requests
+        few = pooled.windows < enough
+        needed = enough if few else None
         test = case.divergence
         if test is not None and test.verdict == "inconclusive" and test.windows_needed is not None:
             needed = max(needed or 0, test.windows_needed)
         if not few and needed is None and not pooled.tainted:
             return
         have = pooled.windows
-        reason = f"{words.plural(have, 'window')} so far; {needed or thresholds.few_windows} decide it."
+        reason = f"{words.plural(have, pooled.each)} so far; {needed or enough} decide it."
         if pooled.tainted:
             reason = f"Every window has start-up, a pause or nothing running inside its clock, so all {have} were used. {reason}"
         yield self.finding(
-            f"{words.plural(have, 'window')}: too few to be sure"
+            f"{words.plural(have, pooled.each)}: too few to be sure"
             if few or pooled.tainted
-            else f"{have} windows leave the question open",
+            else f"{have} {pooled.each}s leave the question open",
             reason,
             values={
                 "windows": have,
-                "windows_needed": needed or thresholds.few_windows,
+                "windows_needed": needed or enough,
                 "verify_steps": pooled.verify_steps,
             },
             evidence=speculating.first_and_last,
-            fix=[f"Collect {max(1, (needed or thresholds.few_windows) - have)} more windows under steady load."],
+            fix=[f"Collect {max(1, (needed or enough) - have)} more {pooled.each}s under steady load."],
             verify=["draftscope diagnose LONGER_LOG"],
         )

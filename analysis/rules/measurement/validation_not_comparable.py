@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analysis import words
 from analysis.base import Outcome, Rule
 from analysis.promise import Promise
 from analysis.view import RunView
@@ -45,14 +46,13 @@ class ValidationNotComparable(Rule):
             fix.append(
                 "Give the training log itself (--training FILE), or a figure given that all earlier drafts are right."
             )
-        temperature = speculating.record.temperature
-        if temperature is None:
+        temperatures = speculating.temperatures
+        if not temperatures:
             doubts.append("the temperature of the traffic is not known and taken as 0")
             fix.append("State it: --temperature T.")
-        elif validation.temperature is not None and validation.temperature != temperature:
-            doubts.append(
-                f"it was measured at temperature {validation.temperature:g}, the traffic runs at {temperature:g}"
-            )
+        elif validation.temperature is not None and set(temperatures) != {validation.temperature}:
+            shown = words.listing([f"{temperature:g}" for temperature in temperatures])
+            doubts.append(f"it was measured at temperature {validation.temperature:g}, the traffic runs at {shown}")
             fix.append("Validate at the temperature of the traffic, or replay the prompts at temperature 0.")
         vocabulary = _vocabulary(validation)
         if vocabulary:
@@ -76,7 +76,7 @@ class ValidationNotComparable(Rule):
                 "measure": str(validation.measure),
                 "vocabulary": str(validation.vocabulary),
                 "reference": str(validation.reference),
-                "temperature": temperature,
+                "temperature": next(iter(temperatures)) if len(temperatures) == 1 else list(temperatures) or None,
                 "validation_temperature": validation.temperature,
             },
             evidence=validation.evidence,
