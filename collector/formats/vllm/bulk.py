@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _STATS: Final = (b"Engine ", b"Avg prompt throughput: ")
 _ACCEPTANCE: Final = b"SpecDecoding metrics: "
+CHATTER: Final = (b"Received request ", b"Added request ")
+"""Messages that are understood and say nothing, but are many where requests are logged."""
 _ACCEPTANCE_LINES: Final = {line.name: line for line in LINES if line.name in ("acceptance", "acceptance-0.8.5")}
 _NUMBER: Final = re.compile(rb"\d+(?:\.\d+)?")
 _RATE: Final = re.compile(rb"\d\.\d{3}")
@@ -50,13 +52,17 @@ Numbers = npt.NDArray[np.int64]
 
 
 class VllmView(View):
-    """A block's lines in bulk: access lines and samples.
+    """A block's lines in bulk: access lines, samples and chatter.
 
-    ``before`` says how many samples stand before each of these lines, shape (n + 1,). Of the samples, in their order,
-    shape (m,): ``sampled`` their numbers in the block, ``at``, ``processes``, ``is_stats``, ``place`` their place among those of
-    their kind, ``clues`` a number for what they tell of the release. ``named``, ``further`` and ``told``, shape (m + 1,), say how
-    many before each name an engine, name one behind the first, and are acceptance lines. ``stats`` and ``acceptance`` are
-    values by name, with the latter ``verify_steps`` and ``accepted_at``.
+    ``before`` and ``chatted`` say how many samples and lines of chatter stand before each of these lines, shape (n + 1,).
+
+    Of the samples, in their order, shape (m,): ``sampled`` their numbers in the block, ``at``, ``processes``, ``is_stats``,
+    ``place`` their place among those of their kind, ``clues`` a number for what they tell of the release. ``named``,
+    ``further`` and ``told``, shape (m + 1,), say how many before each name an engine, name one behind the first, and are
+    acceptance lines. ``stats`` and ``acceptance`` are values by name, with the latter ``verify_steps`` and ``accepted_at``.
+
+    Of the chatter: ``chatter`` the numbers in the block, ``chatter_at``, ``speakers`` the numbers of process and place in the
+    code.
     """
 
     def __init__(self, block: Block, heads: HeadColumns, stats: Tails[StatsForm], acceptance: Tails[Line]) -> None:
@@ -94,12 +100,19 @@ class VllmView(View):
         self.named = self._until(engines >= 0)
         self.further = self._until(engines > 0)
         self.told = np.append(0, np.cumsum(~self.is_stats)).tolist()
-        sampled = found.lines[samples]
-        self.lines = np.concatenate((found.access, sampled))
+        self.sampled = found.lines[samples]
+        is_chatter: Mask = np.zeros(len(found.lines), dtype=bool)
+        for literal in CHATTER:
+            is_chatter |= text.begins(found.messages, literal)
+        self.chatter = found.lines[is_chatter]
+        self.chatter_at = found.at[is_chatter]
+        self.speakers = list(zip(found.processes[is_chatter].tolist(), found.codes[is_chatter].tolist(), strict=True))
+        self.lines = np.concatenate((found.access, self.sampled, self.chatter))
         order = np.argsort(self.lines, kind="stable")
         self.lines = self.lines[order]
-        self.sampled = sampled
-        self.before = np.append(0, np.cumsum(order >= len(found.access))).tolist()
+        first, last = len(found.access), len(found.access) + len(samples)
+        self.before = np.append(0, np.cumsum((order >= first) & (order < last))).tolist()
+        self.chatted = np.append(0, np.cumsum(order >= last)).tolist()
 
     def _until(self, chosen: Mask) -> list[int]:
         """How many of the samples before each, shape (m + 1,), are among some engine lines."""
@@ -135,25 +148,40 @@ class BulkReader:
             self._session.read_lines(block)
             return
         view = VllmView(block, self._heads, self._stats, self._acceptance)
-        self._session.reading.understood += len(view.lines) - len(view.sampled)
+        self._session.reading.understood += len(view.lines) - len(view.sampled) - len(view.chatter)
         view.read_between(view.others(), self._session.line, partial(self._take, view, month))
         self.flush()
         self._facts = None
 
     def _take(self, view: VllmView, month: int, first: int, last: int) -> None:
         """Lines between two others: what they mean for the run now, and their samples for later."""
+        session = self._session
         sample, end = view.before[first], view.before[last]
+        spoken, heard = view.chatted[first], view.chatted[last]
+        if spoken < heard and (session.tracing or session.calendar.month != month):
+            for line in np.sort(np.concatenate((view.sampled[sample:end], view.chatter[spoken:heard]))).tolist():
+                self._alone(view, line)
+            return
         while sample < end:
-            facts = self._session.facts_for(view, sample, end)
-            if facts is not None and self._session.calendar.month == month:
+            facts = session.facts_for(view, sample, end)
+            if facts is not None and session.calendar.month == month:
                 self._hold(view, facts, sample, end)
-                return
-            self.flush()
-            self._facts = None
-            start, stop = (int(edges[view.sampled[sample]]) for edges in (view.text.starts, view.text.ends))
-            (position,), (number,) = (places.tolist() for places in view.places(view.sampled[sample : sample + 1]))
-            self._session.line(position, number, view.text.text(start, stop))
+                break
+            self._alone(view, int(view.sampled[sample]))
             sample += 1
+        if spoken < heard:
+            latest = end and view.sampled[end - 1] > view.chatter[heard - 1]
+            at = view.at[end - 1] if latest else view.chatter_at[heard - 1]
+            speakers = dict(view.speakers[spoken:heard])
+            names = {self._heads.processes[process]: self._heads.codes[code] for process, code in speakers.items()}
+            session.heard(names, float(at), heard - spoken)
+
+    def _alone(self, view: VllmView, line: int) -> None:
+        """Read one line of the block by itself."""
+        self.flush()
+        self._facts = None
+        (position,), (number,) = (places.tolist() for places in view.places(np.array([line])))
+        self._session.line(position, number, view.text.text(int(view.text.starts[line]), int(view.text.ends[line])))
 
     def _hold(self, view: VllmView, facts: Facts, sample: int, end: int) -> None:
         if facts is not self._facts:

@@ -29,7 +29,7 @@ class Heads(NamedTuple):
     """Lines of a block that are told by their prefix.
 
     ``access`` are the numbers of access lines in the block. Of the engine's own lines, shape (n,): ``lines`` their
-    numbers, ``at`` seconds since 1970, ``processes`` numbers of :attr:`HeadColumns.processes`, ``messages`` where the
+    numbers, ``at`` seconds since 1970, ``processes`` and ``codes`` numbers in :class:`HeadColumns`, ``messages`` where the
     message begins.
     """
 
@@ -37,20 +37,23 @@ class Heads(NamedTuple):
     lines: Positions
     at: Figures
     processes: Positions
+    codes: Positions
     messages: Positions
 
 
 class HeadColumns:
     """Reads the prefixes of blocks; texts already seen are remembered.
 
-    ``processes`` holds the processes as printed, by number; number 0 is a line that names none.
+    ``processes`` holds the processes as printed, by number; number 0 is a line that names none. ``codes`` holds the
+    places in the code.
     """
 
     def __init__(self, calendar: Calendar) -> None:
         self.processes: list[bytes] = [b""]
+        self.codes: list[bytes] = []
         self._calendar = calendar
         self._texts = Texts(b")", self._process)
-        self._codes = Texts(b"]", _known_code)
+        self._places = Texts(b"]", self._code)
 
     def read(self, lines: Lines, left_out: Mask) -> Heads:
         """The prefixes of a block; lines with one that cannot be told here are left out, as are ``left_out``."""
@@ -69,10 +72,10 @@ class HeadColumns:
         access = self._access(lines, starts, ends, first)
         own = ((first & _FIVE_BYTES) == word(_LEVEL)) & (ends - starts > _BEHIND_TIME)
         rows = own.nonzero()[0]
-        messages, at = self._messages(lines, starts[rows])
+        messages, codes, at = self._messages(lines, starts[rows])
         good = (messages <= ends[rows]) & ~np.isnan(at)
         rows = rows[good]
-        return Heads(numbers[access], numbers[rows], at[good], processes[rows], messages[good])
+        return Heads(numbers[access], numbers[rows], at[good], processes[rows], codes[good], messages[good])
 
     @staticmethod
     def _access(lines: Lines, starts: Positions, ends: Positions, first: Words) -> Positions:
@@ -91,12 +94,12 @@ class HeadColumns:
         told: Positions = found[quoted & (at + len(QUOTED) <= ends[found])]
         return told
 
-    def _messages(self, lines: Lines, starts: Positions) -> tuple[Positions, Figures]:
-        """Where the message of each line begins and when it was printed, NaN where the prefix is another."""
-        codes, lengths = self._codes.read(lines, starts + _BEHIND_TIME)
+    def _messages(self, lines: Lines, starts: Positions) -> tuple[Positions, Positions, Figures]:
+        """Where the message of each line begins, the place in the code, and the instant, NaN where the prefix is another."""
+        codes, lengths = self._places.read(lines, starts + _BEHIND_TIME)
         at = self._instants(lines, starts + len(_LEVEL))
         at[codes < 0] = np.nan
-        return starts + (_BEHIND_TIME + 2) + lengths, at
+        return starts + (_BEHIND_TIME + 2) + lengths, codes, at
 
     def _instants(self, lines: Lines, starts: Positions) -> Figures:
         """The second of each time; NaN where the text is none, or one of another month. Neighbours often share it."""
@@ -121,7 +124,9 @@ class HeadColumns:
             self.processes.append(process)
         return self.processes.index(process)
 
-
-def _known_code(text: bytes) -> int:
-    """0 for a place in the code, as a prefix ends in one, else -1."""
-    return 0 if read_head(_LEVEL + _TIME + b" " + text + b"]") is not None else -1
+    def _code(self, text: bytes) -> int:
+        head = read_head(_LEVEL + _TIME + b" " + text + b"]")
+        if head is None:
+            return -1
+        self.codes.append(head.code)
+        return len(self.codes) - 1

@@ -164,6 +164,21 @@ class VllmSession(Session):
         self._touch()
         facts.life.changed = True
 
+    @property
+    def tracing(self) -> bool:
+        """Whether a traceback is printed line by line with heads, so that any line of a process may end it."""
+        return any(voice.tracebacks.active and voice.traced for voice in self._voices.values())
+
+    def heard(self, speakers: Mapping[bytes, bytes], at: float, count: int) -> None:
+        """So many lines of chatter in bulk, the last line of this instant; where in the code each process said the last one."""
+        self.reading.engine_lines += count
+        self.reading.understood += count
+        for process, code in speakers.items():
+            voice = self._voice(process)
+            voice.code, voice.known = code, True
+        self._now = at
+        self._touch()
+
     def tell_clues(self, facts: Facts, releases: Iterable[str]) -> None:
         """What samples in bulk tell of the release."""
         for versions in releases:

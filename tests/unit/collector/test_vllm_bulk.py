@@ -8,6 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from collector.formats.base import Dispatch, Place
+from collector.formats.beginnings import wordings_of
+from collector.formats.vllm.bulk import CHATTER
+from collector.formats.vllm.lines import LINES
 from tests.golden.logs.expected import recordings
 from tests.unit.collector.read_in_bulk import assert_same, read
 from tests.unit.collector.wrapping import compose, container_json, progress, windows_line_ends
@@ -120,6 +124,8 @@ OTHER = st.sampled_from(
         b"ValueError: x",
         b"Starting vLLM API server on http://0.0.0.0:8000",
         b"Added request chatcmpl-1.",
+        b"Added request chatcmpl-2.",
+        b"Received request chatcmpl-1: prompt: 'x', params: SamplingParams(n=1)",
         b"An unheard of message 12",
         b"SpecDecoding metrics: ",
         b"Engine 000: vllm cache_config_info",
@@ -182,6 +188,13 @@ def test_recordings_with_bytes_changed_give_the_same(log, seed):
     for _ in range(60):
         data[chance.randrange(len(data))] = chance.choice(b"\n\r\x00[] ,.:0123456789aT\xff")
     assert_the_same(bytes(data))
+
+
+def test_chatter_is_nothing_but_chatter():
+    for literal in CHATTER:
+        text = literal + b"chatcmpl-0123456789abcdef: prompt: 'x'"
+        assert wordings_of("collector.formats.vllm").know(text)
+        assert Dispatch(LINES, Place.ENGINE).find(text) is None
 
 
 def test_samples_are_given_as_columns():
