@@ -11,9 +11,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from dashboard.api import alerts as api_alerts
-from dashboard.api import checks, comparisons, drafts, errors, uploads, v1
+from dashboard.api import checks, comparisons, drafts, errors, events, lookups, targets, uploads, v1
 from dashboard.api.guard import Guard
 from dashboard.api.openapi import Service
+from dashboard.api.tags import Tags
 from dashboard.pages import alerts as page_alerts
 from dashboard.pages import routes
 from dashboard.pages.templating import STATIC, product_version
@@ -41,18 +42,14 @@ def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
     app = create_bare_app()
     app.state.store = store
     app.state.token = token
+    app.state.news = events.News(store)
     app.state.uploads = None
     app.state.collection = None
     app.state.feeding = None
+    app.state.doctor = None
     app.state.alerts = None  # where there is a database, build_app has them
-    app.include_router(v1.router)
-    app.include_router(checks.router)
-    app.include_router(comparisons.router)
-    app.include_router(drafts.router)
-    app.include_router(uploads.router)
-    app.include_router(api_alerts.router)
-    app.include_router(routes.router)
-    app.include_router(page_alerts.router)
+    for part in (v1, checks, comparisons, drafts, lookups, events, targets, uploads, api_alerts, routes, page_alerts):
+        app.include_router(part.router)
     app.mount("/static", _Files(directory=STATIC), name="static")
     return app
 
@@ -68,6 +65,7 @@ def create_bare_app() -> FastAPI:
     )
     errors.install(app)
     app.include_router(v1.health)
+    app.add_middleware(Tags)
     app.add_middleware(GZipMiddleware, minimum_size=1024)
     app.add_middleware(Guard)
     return app

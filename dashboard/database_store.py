@@ -12,6 +12,7 @@ from collector.domain.errors import UnknownName
 from collector.domain.findings import Question, State
 from collector.storage.drafts import find_draft, list_drafts, register_draft, remove_draft
 from collector.storage.runs import StoredRun, list_runs
+from collector.storage.states import list_state
 from dashboard import names
 from dashboard.deployments import model_of
 from dashboard.diagnoses import Diagnoses
@@ -40,6 +41,11 @@ class DatabaseStore:
                 following = page.following
                 if following is None:
                     return rows
+
+    def list_state(self) -> str:
+        """A text that changes when a run comes, goes or is judged again."""
+        with self._diagnoses.database.reading() as connection:
+            return list_state(connection)
 
     def report(self, run_id: str) -> RunReport:
         """One run, diagnosed."""

@@ -21,13 +21,14 @@ from collector.pushed_logs import PushedLogs
 from collector.storage.engine import Database
 from dashboard.alert_book import AlertBook
 from dashboard.alerts import Alerting
-from dashboard.api import logs, targets
+from dashboard.api import logs
 from dashboard.api.security import refuse_open_bind
 from dashboard.app import create_app, create_bare_app
 from dashboard.collecting import Collection
 from dashboard.database import pushed_folder
 from dashboard.database_store import DatabaseStore
 from dashboard.diagnoses import Diagnoses
+from dashboard.doctor import Doctor
 from dashboard.exporter.endpoint import Exporter, metrics_router
 from dashboard.feeding import Feeding
 from dashboard.judging import Sweep
@@ -73,8 +74,8 @@ def build_app(
     app.state.collection = collection
     app.state.feeding = feeding
     app.state.pushed = pushed
-    app.include_router(targets.router)
     app.include_router(logs.router)
+    app.state.doctor = Doctor(diagnoses.database, settings, collection, feeding)
     return app
 
 

@@ -213,6 +213,10 @@ class RunStore(Protocol):
         """All runs, the latest first."""
         ...
 
+    def list_state(self) -> str:
+        """A text that changes when the list of runs does."""
+        ...
+
     def report(self, run_id: str) -> RunReport:
         """One run.
 

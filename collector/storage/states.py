@@ -59,6 +59,13 @@ def judged_states(connection: Connection) -> dict[int, tuple[str, float]]:
     return {row.run_id: (row.state, row.judged_at) for row in connection.execute(query)}
 
 
+def list_state(connection: Connection) -> str:
+    """The digest of what a list of runs shows: it changes when a run comes, goes or is judged again."""
+    runs = connection.execute(select(func.count(_R.id), func.max(_R.id))).one()
+    judged = connection.execute(select(func.count(JUDGEMENTS.c.run_id), func.max(JUDGEMENTS.c.judged_at))).one()
+    return digest_of(list(runs), list(judged))
+
+
 def compared_with(connection: Connection, run_ids: Sequence[int]) -> list[int]:
     """The other runs that have one of these as their previous run or baseline."""
     given = set(run_ids)

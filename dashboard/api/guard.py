@@ -10,6 +10,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.api import logs
 from dashboard.api.errors import ErrorParts, error_response
 from dashboard.uploading import LARGEST_UPLOAD
 
@@ -29,8 +30,12 @@ HEADERS: Final = {
 
 LARGEST_BODY: Final = 4 << 20
 """Bytes of a request's body; more is refused before it is read whole."""
-UPLOADS: Final = ("/upload", "/api/v1/uploads")
-"""Where files are taken, and bodies are as large as those may be."""
+LARGER: Final = {
+    "/upload": LARGEST_UPLOAD,
+    "/api/v1/uploads": LARGEST_UPLOAD,
+    "/api/v1/logs": logs.LARGEST_BODY + 1,  # it says itself what is too much
+}
+"""Where files and logs are taken, bodies are as large as those may be."""
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -48,7 +53,7 @@ class Guard:
             return
         started = False
         taken = 0
-        largest = LARGEST_UPLOAD if scope["path"] in UPLOADS else LARGEST_BODY
+        largest = LARGER.get(scope.get("path", ""), LARGEST_BODY)
 
         async def receive_bounded() -> Message:
             nonlocal taken

@@ -15,6 +15,7 @@ from dashboard.api.errors import status_of
 from dashboard.api.security import require_token
 from dashboard.api.uploads import store
 from dashboard.charts.base import Key
+from dashboard.doctor import Doctor
 from dashboard.pages import fleet
 from dashboard.pages.check import Form as CheckForm
 from dashboard.pages.check import check_page
@@ -24,6 +25,7 @@ from dashboard.pages.fleet import Order, fleet_page
 from dashboard.pages.rules import rule_page, rules_page
 from dashboard.pages.run import run_page
 from dashboard.pages.standalone import run_report
+from dashboard.pages.targets import targets_page
 from dashboard.pages.templating import render
 from dashboard.store import RunStore
 
@@ -175,6 +177,32 @@ def rule(request: Request, rule_id: str) -> HTMLResponse:
 def drafts(request: Request) -> HTMLResponse:
     """The registry of drafts."""
     return _page("drafts.html", page=drafts_page(_store(request).drafts()))
+
+
+@router.get("/targets")
+def targets(request: Request) -> HTMLResponse:
+    """Engines that are watched and stores that are read."""
+    state = request.app.state
+    collection, feeding = state.collection, state.feeding
+    return _page(
+        "targets.html",
+        page=targets_page(
+            collection.states() if collection is not None else [],
+            list(collection.problems.values()) if collection is not None else [],
+            feeding.states() if feeding is not None else [],
+        ),
+    )
+
+
+@router.get("/settings")
+def settings(request: Request) -> HTMLResponse:
+    """How the service itself is, and the settings in use."""
+    doctor: Doctor | None = request.app.state.doctor
+    return _page(
+        "settings.html",
+        aspects=doctor.look() if doctor is not None else [],
+        tables=doctor.in_use() if doctor is not None else [],
+    )
 
 
 @router.get("/definitions")

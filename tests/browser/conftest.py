@@ -35,7 +35,9 @@ addEventListener("securitypolicyviolation", (event) => violations.push(`${event.
 def serving(app: Any) -> Iterator[str]:
     """The address of a running server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1)
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

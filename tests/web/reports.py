@@ -28,6 +28,9 @@ class ListStore:
     def list_runs(self) -> Sequence[RunRow]:
         return [row_of(report) for report in self.reports]
 
+    def list_state(self) -> str:
+        return " ".join(report.id for report in self.reports)
+
     def report(self, run_id: str) -> RunReport:
         for report in self.reports:
             if report.id == run_id:

@@ -58,6 +58,34 @@
     if (picked) document.getElementById("engine_version").value = picked.value;
   });
 
+  // Live: rows change where they stand. New ones are announced, so that nothing moves under the reader.
+  const live = document.querySelector("[data-live]");
+  if (live) {
+    const says = live.querySelector("span");
+    const runs = (page) => new Map([...page.querySelectorAll("#rows [data-run]")].map((row) => [row.dataset.run, row]));
+    let known;
+    const refresh = async () => {
+      const answer = await fetch(location.href);
+      if (!answer.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const [here, there] = [runs(document), runs(page)];
+      for (const [id, row] of there) if (here.has(id) && here.get(id).innerHTML !== row.innerHTML) here.get(id).replaceWith(row);
+      document.getElementById("tally").replaceWith(page.getElementById("tally"));
+      const added = [...there.keys()].filter((id) => !here.has(id)).length;
+      says.textContent = added ? `${added} new ${added === 1 ? "run" : "runs"}` : `live, changed ${new Date().toLocaleTimeString()}`;
+      live.querySelector("a")?.remove();
+      if (added) live.append(Object.assign(document.createElement("a"), { href: location.href, textContent: "Show" }));
+    };
+    const news = new EventSource("/api/v1/events");
+    news.addEventListener("open", () => { live.hidden = false; live.removeAttribute("data-off"); });
+    news.addEventListener("error", () => { live.toggleAttribute("data-off", news.readyState === EventSource.CLOSED); });
+    news.addEventListener("runs", (event) => {
+      if (known !== undefined && known !== event.data) refresh();
+      known = event.data;
+    });
+    addEventListener("pagehide", () => news.close());
+  }
+
   // Uploads: what was chosen, how much is sent, and the token where the service asks for one.
   const upload = document.querySelector("[data-upload]");
   if (upload) {
