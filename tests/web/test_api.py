@@ -87,14 +87,6 @@ def test_wrong_method_is_405_in_our_shape(client):
     assert response.headers["allow"] == "GET"
 
 
-def test_every_route_answers_and_none_with_a_traceback(client):
-    document = client.get("/openapi.json").json()
-    for path, methods in document["paths"].items():
-        if "get" in methods:
-            response = client.get(path.replace("{run_id}", "17"))
-            assert response.status_code == 200, path
-
-
 def test_recorded_documents_are_of_the_published_form(kimi, first_run):
     for report in (kimi, first_run):
         jsonschema.validate(report.document, schema())
