@@ -76,6 +76,7 @@ def test_a_packed_bundle_is_the_same_as_its_files(sqlite_database, kind):
         ("noise.log", bytes(range(256)) * 40),
         ("../../<img src=x onerror=alert(1)>.log", b"nothing of an engine"),
     ],
+    ids=["leaves its folder", "has a root", "cut off", "not packed", "empty", "no text", "hostile name"],
 )
 def test_what_cannot_be_used_is_told_and_leaves_nothing(sqlite_database, tmp_path, monkeypatch, name, content):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
