@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from collector.domain.runs import Reading
+
 
 def significant(value: float, digits: int = 3) -> str:
     """Three significant digits, trailing zeros kept, thousands with a comma: 54.8, 2.96, 4,310."""
@@ -87,3 +89,11 @@ def value(given: object) -> str:
     """A flag's value as people write it; long lists are cut."""
     text = "nothing" if given is None else ("on" if given is True else "off" if given is False else str(given))
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def lines_read(reading: Reading) -> str:
+    """How much of a source was read, understood and dropped: ``read 812 lines, understood 640``."""
+    text = f"read {plural(reading.lines, 'line')}, understood {count(reading.understood)}"
+    if reading.oversize_lines:
+        text += f", dropped {plural(reading.oversize_lines, 'line')} over the size cap"
+    return text

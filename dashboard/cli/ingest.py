@@ -256,8 +256,7 @@ def _print(report: IngestReport, judged: dict[int, Diagnosed] | None, address: s
 def _read_line(reading: Reading) -> str:
     from analysis import words
 
-    lines = f"read {words.plural(reading.lines, 'line')}, understood {words.count(reading.understood)}"
-    return f"{reading.source}: {lines}"
+    return f"{reading.source}: {words.lines_read(reading)}"
 
 
 def _print_problems(problems: list[str]) -> None:

@@ -253,9 +253,7 @@ def _readings(diagnosis: Diagnosis) -> Table:
         if reading.role:
             text += f" ({reading.role})"
         if reading.lines:
-            text += f": read {words.plural(reading.lines, 'line')}, understood {words.count(reading.understood)}"
-        if reading.oversize_lines:
-            text += f", dropped {words.plural(reading.oversize_lines, 'line')} over the size cap"
+            text += f": {words.lines_read(reading)}"
         for note in reading.notes:
             text += f". {note}"
         table.add_row(" -", Text(text))

@@ -224,11 +224,12 @@ def long_log(path: Path, lines: int) -> None:
 CHILD = """
 import sys
 from pathlib import Path
-import collector.sources.file, collector.formats.reader
+import collector.sources.file, collector.formats.blocks, collector.formats.reader, collector.formats.sglang.session
 from collector import ingest
 from collector.storage.engine import open_database
 ingest.BATCH_BYTES = 32768
 collector.sources.file.BLOCK_BYTES = collector.formats.reader.HEAD_BYTES = 16384
+collector.formats.blocks.LARGE = collector.formats.sglang.session.LARGE = 1  # read as arrays
 database = open_database(sys.argv[1], migrate=True)
 print("ready", flush=True)
 sys.stdin.readline()
