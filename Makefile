@@ -32,6 +32,7 @@ lock:  ## renew the versions the tests run with
 
 docs: $(VENV)/.tests  ## renew the pages that are generated from the code
 	$(BIN)/python docs/generate.py
+	$(BIN)/python deploy/grafana/generate.py
 
 clean:
 	rm -rf $(VENV) dist build var
