@@ -225,6 +225,11 @@ def read_bundle(paths: Sequence[Path], options: BundleOptions | None = None, *, 
     return bundle
 
 
+def of_responses(readings: Iterable[Reading]) -> list[Reading]:
+    """What was made of files of responses."""
+    return [reading for reading in readings if reading.kind == Part.RESPONSES.value]
+
+
 def bundles_of(paths: Sequence[Path], options: BundleOptions | None) -> list[list[Path]]:
     """Each folder by itself, all other paths together; options alone are one bundle without paths."""
     folders = [path for path in paths if path != STDIN and path.is_dir()]

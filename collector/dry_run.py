@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from collector.bundle import BundleOptions, bundles_of, read_bundle
+from collector.bundle import BundleOptions, bundles_of, of_responses, read_bundle
 from collector.domain.arguments import LaunchCommand
 from collector.domain.errors import InputError
 from collector.domain.runs import Reading, RunRecord
@@ -35,9 +35,10 @@ class CountedLog:
 
 @dataclass(slots=True)
 class Counted:
-    """What was found in everything that was given; ``problems`` say what could not be used."""
+    """What was found in everything that was given, in files of responses too; ``problems`` say what could not be used."""
 
     logs: list[CountedLog] = field(default_factory=list)
+    responses: list[Reading] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -59,6 +60,7 @@ def dry_run(
             errors.append(error)
         else:
             counted.problems += bundle.problems
+            counted.responses += of_responses(bundle.readings)
     if errors and not counted.logs:
         raise errors[0]
     counted.problems += [str(error) for error in errors]

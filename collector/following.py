@@ -102,7 +102,7 @@ class LogFollower:
         try:
             return read_bundle([], options).subject
         except InputError:
-            if any((options.launch, options.draft_config, options.target_config, options.training)):
+            if any((options.launch, options.draft_config, options.target_config, options.training, options.responses)):
                 raise
             return None
 
@@ -119,6 +119,8 @@ class LogFollower:
             target_config=self._beside.target_config,
             validation=self._beside.validation,
             temperature=self._beside.temperature,
+            requests=self._beside.requests,
+            requests_asked=self._beside.requests_asked,
         )
         with owner.database.transaction() as connection:
             save_run(connection, facts, source_id=run.source_id, ordinal=run.ordinal, run_id=run.id, at=owner.now())

@@ -19,7 +19,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from collector.bundle import BundleOptions, bundles_of, read_bundle
+from collector.bundle import BundleOptions, bundles_of, of_responses, read_bundle
 from collector.domain.arguments import LaunchCommand
 from collector.domain.errors import InputError
 from collector.domain.runs import Beside, Bundle, Reading, Role, RunRecord
@@ -59,12 +59,13 @@ class IngestReport:
     """What became of everything that was given.
 
     ``run_ids`` are all runs that were told of, ``subjects`` the one of each bundle that a diagnosis of
-    it would judge; ``problems`` say what could not be used.
+    it would judge; ``responses`` what was made of files of responses; ``problems`` say what could not be used.
     """
 
     files: list[IngestedFile] = field(default_factory=list)
     run_ids: list[int] = field(default_factory=list)
     subjects: list[int] = field(default_factory=list)
+    responses: list[Reading] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -140,6 +141,7 @@ class _Ingest:
         """Store the logs while they are read, then what the other files say about their runs."""
         bundle = read_bundle(paths, options, read=self.log)
         self.report.problems += bundle.problems
+        self.report.responses += of_responses(bundle.readings)
         with self.owner.database.transaction() as connection:
             subject = self._save_facts(connection, bundle.subject, bundle.beside.get(Role.SUBJECT, ()))
             previous, baseline = (

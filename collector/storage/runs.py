@@ -428,6 +428,16 @@ def load_stored(connection: Connection, run_id: int) -> StoredRun:
     return next(iter(_judged(connection, [_row(connection, run_id)])))
 
 
+def latest_run(
+    connection: Connection, *, engine: str | None = None, deployment: str | None = None, labels: Mapping[str, str]
+) -> int | None:
+    """The latest run, no sample, of an engine and deployment that bears these labels; ``None`` where there is none."""
+    chosen = RunFilter(engine=engine, deployment=deployment, sample=False)
+    query = _chosen(select(RUNS.c.id, RUNS.c.labels), chosen).order_by(RUNS.c.listed_at.desc(), RUNS.c.id.desc())
+    wanted = labels.items()
+    return next((row.id for row in connection.execute(query) if wanted <= dict(row.labels).items()), None)
+
+
 def load_stored_runs(connection: Connection, run_ids: Sequence[int]) -> list[StoredRun]:
     """Runs as a list shows them, the latest first; ids that do not exist are left out."""
     columns = [column for column in RUNS.c if column.name not in _LARGE]

@@ -10,7 +10,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.api import logs
+from dashboard.api import bodies
 from dashboard.api.errors import ErrorParts, error_response
 from dashboard.uploading import LARGEST_UPLOAD
 
@@ -33,9 +33,10 @@ LARGEST_BODY: Final = 4 << 20
 LARGER: Final = {
     "/upload": LARGEST_UPLOAD,
     "/api/v1/uploads": LARGEST_UPLOAD,
-    "/api/v1/logs": logs.LARGEST_BODY + 1,  # it says itself what is too much
+    "/api/v1/logs": bodies.LARGEST_BODY + 1,  # these say themselves what is too much
+    "/api/v1/requests": bodies.LARGEST_BODY + 1,
 }
-"""Where files and logs are taken, bodies are as large as those may be."""
+"""Where files, logs and request results are taken, bodies are as large as those may be."""
 
 _LOG: Final = logging.getLogger(__name__)
 

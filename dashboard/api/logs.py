@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Annotated, Any, Final
 
-import zstandard
 from fastapi import APIRouter, Depends, Header, Request
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from collector.domain.errors import MalformedInput, RefusedError
+from collector.domain.errors import RefusedError
 from collector.pushed_logs import PushedLogs
+from dashboard.api.bodies import content_of
 from dashboard.api.errors import ErrorDocument
 from dashboard.api.security import require_token
 
-LARGEST_BODY: Final = 16 << 20
-"""Bytes of one request as it is sent."""
-LARGEST_CONTENT: Final = 64 << 20
-"""Bytes of one request, unpacked."""
 _DEPLOYMENT: Final = "deployment"
 
 _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
@@ -71,48 +66,8 @@ async def take_logs(
         raise RefusedError("this service takes no logs", hint="send them to draftscope serve")
     if "msgpack" in request.headers.get("content-type", ""):
         raise HTTPException(415, "MessagePack is not read: set the sender's format to JSON lines")
-    body = _unpacked(await _body(request), content_encoding.strip().lower())
+    body = await content_of(request, content_encoding)
     labels = dict(request.query_params)
     deployment = labels.pop(_DEPLOYMENT, None)
     taken = await run_in_threadpool(pushed.add, body, labels, deployment=deployment, key=idempotency_key)
     return TakenLines(lines=taken.lines, repeated=taken.repeated, logs=taken.logs)
-
-
-async def _body(request: Request) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > LARGEST_BODY:
-            raise HTTPException(413)
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _unpacked(body: bytes, encoding: str) -> bytes:
-    """The body without its compression.
-
-    Raises:
-        MalformedInput: it is damaged.
-        HTTPException: it is too large, or packed otherwise.
-    """
-    try:
-        if encoding in ("gzip", "deflate"):
-            unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
-            content = unpacker.decompress(body, LARGEST_CONTENT + 1)
-            cut = not unpacker.eof and len(content) <= LARGEST_CONTENT
-        elif encoding == "zstd":
-            with zstandard.ZstdDecompressor().stream_reader(body) as reader:
-                content = reader.read(LARGEST_CONTENT + 1)
-            cut = False
-        elif encoding in ("", "identity"):
-            content, cut = body, False
-        else:
-            raise HTTPException(415, f"bodies packed with {encoding} are not read: use gzip")
-    except (zlib.error, zstandard.ZstdError) as error:
-        raise MalformedInput("the packed body is damaged", why=str(error)) from None
-    if len(content) > LARGEST_CONTENT:
-        raise HTTPException(413)
-    if cut:
-        raise MalformedInput("the packed body is cut off", hint="send it again")
-    return content

@@ -96,7 +96,7 @@ def ingest(
             raise InputError("a store is read by itself", hint="leave out the paths and --dry-run")
         _read_store(source, config, follow=follow)
         return
-    if not paths:
+    if not (paths or responses):
         raise InputError(
             "nothing was given to read", hint="draftscope ingest PATH, for instance server.log; - is standard input"
         )
@@ -116,7 +116,7 @@ def ingest(
         temperature=temperature,
     )
     if dry_run:
-        _dry_run(paths, options)
+        _dry_run(paths or [], options)
         return
     from collector.ingest import ingest as ingest_files
     from collector.log_writer import Owner
@@ -131,10 +131,12 @@ def ingest(
     alerting = Alerting(settings.channels, settings.public_url)
     with open_configured(settings.service.database_url) as database:
         if follow:
-            _follow(Owner(database, time.time, deployment, labels), paths, options)
+            _follow(Owner(database, time.time, deployment, labels), paths or [], options)
             return
         with _progress() as progress:
-            report = ingest_files(database, paths, options, deployment=deployment, labels=labels, progress=progress)
+            report = ingest_files(
+                database, paths or [], options, deployment=deployment, labels=labels, progress=progress
+            )
         with database.reading() as connection:
             windows = count_windows(connection, report.run_ids)
         judged: dict[int, Diagnosed] | None = None
@@ -162,6 +164,7 @@ def _dry_run(paths: list[Path], options: BundleOptions) -> None:
     for log in counted.logs:
         found = f"{words.plural(log.runs, 'run')}, {words.plural(log.windows + log.prefills, 'row')}"
         output().print(f"{_read_line(log.reading)}; {found}", markup=False)
+    _print_responses(counted.responses)
     _print_problems(counted.problems)
 
 
@@ -234,6 +237,7 @@ def _print(report: IngestReport, judged: dict[int, Diagnosed] | None, address: s
         rows = words.plural(file.windows + file.prefills, "new row")
         news = "known already, nothing new" if file.unchanged else f"{rows}, {words.plural(len(file.run_ids), 'run')}"
         console.print(f"{_read_line(file.reading)}; {news}", markup=False)
+    _print_responses(report.responses)
     _print_problems(report.problems)
     if judged is None:
         runs = ", ".join(map(str, report.run_ids))
@@ -257,6 +261,11 @@ def _read_line(reading: Reading) -> str:
     from analysis import words
 
     return f"{reading.source}: {words.lines_read(reading)}"
+
+
+def _print_responses(readings: list[Reading]) -> None:
+    for reading in readings:
+        output().print(f"{_read_line(reading)}; {'; '.join(reading.notes)}", markup=False)
 
 
 def _print_problems(problems: list[str]) -> None:

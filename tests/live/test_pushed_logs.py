@@ -23,7 +23,7 @@ from collector.log_writer import Owner
 from collector.pushed_logs import PushedLogs
 from collector.sources.pushed import lines_of
 from collector.storage.engine import Database, open_database
-from dashboard.api import logs as logs_module
+from dashboard.api import bodies
 from dashboard.diagnoses import Diagnoses
 from dashboard.masked import Secret
 from dashboard.service import build_app
@@ -200,8 +200,8 @@ def test_what_cannot_be_read_is_told(
 def test_bodies_are_bounded_packed_and_unpacked(
     service_of: Callable[..., Posting], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs_module, "LARGEST_BODY", 10_000)
-    monkeypatch.setattr(logs_module, "LARGEST_CONTENT", 100_000)
+    monkeypatch.setattr(bodies, "LARGEST_BODY", 10_000)
+    monkeypatch.setattr(bodies, "LARGEST_CONTENT", 100_000)
     service = service_of()
     assert service.post(b"x" * 10_001).status_code == 413
     bomb = gzip.compress(b"x" * 10_000_000)
