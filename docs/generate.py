@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from analysis.known_faults.catalogue import page as known_faults_page
 from analysis.resolve import engine_names
 from analysis.resolve.table import page as resolve_page
 from collector.domain.quantities import QUANTITIES
+from dashboard.exporter.families import AGE, HEALTH_FAMILIES, RUN_FAMILIES, Family, info
 from dashboard.understood import page as formats_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,11 +35,44 @@ def quantities_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def metrics_page() -> str:
+    """Every metric family of the exporter."""
+
+    def table(families: Iterable[Family]) -> list[str]:
+        rows = [
+            f"| `{family.name}` | {family.kind} | {', '.join(f'`{label}`' for label in family.labels) or '-'} | {family.text} |"
+            for family in families
+        ]
+        return ["| family | kind | labels | meaning |", "| --- | --- | --- | --- |", *rows]
+
+    lines = [
+        "# Metrics",
+        "",
+        "What `draftscope serve` and `draftscope exporter` answer under `/metrics`, in Prometheus' format or as OpenMetrics. How to use",
+        "them: [monitoring](monitoring.md).",
+        "",
+        "## Of runs",
+        "",
+        "One run a place, the present one. `run` is its number; `draftscope_run_info` has its names, and the free labels that the",
+        "settings allow. What is not known of a run has no series.",
+        "",
+        *table((info(), *RUN_FAMILIES, AGE)),
+        "",
+        "## Of draftscope itself",
+        "",
+        "Targets are those that this process watches, so `draftscope exporter` has none.",
+        "",
+        *table(HEALTH_FAMILIES.values()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "analysis/catalogue.md": catalogue_page,
     "docs/causes.md": causes_page,
     "docs/formats.md": formats_page,
     "docs/known-faults.md": known_faults_page,
+    "docs/metrics.md": metrics_page,
     "docs/quantities.md": quantities_page,
     **{f"docs/resolve-{engine}.md": partial(resolve_page, engine) for engine in engine_names()},
 }

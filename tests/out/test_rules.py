@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.out.monitoring import RULES, known_names, names_in, rules
+from tests.out.monitoring import BOARDS, ROOT, RULES, known_names, names_in, rules
 
 TRIED = sorted((Path(__file__).parent / "rules").glob("*.yml"))
 WANTED = {
@@ -49,3 +50,10 @@ def test_rules_speak_of_metrics_that_exist() -> None:
     unknown = {rule.get("alert", rule.get("record")): names_in(rule["expr"]) - known for rule in rules()}
     assert {name: names for name, names in unknown.items() if names} == {}
     assert len(set.union(*(names_in(rule["expr"]) for rule in rules()))) > 20
+
+
+def test_the_page_names_every_alert_and_board() -> None:
+    page = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w[\w-]+)`", page))
+    wanted = {rule["alert"] for rule in rules() if "alert" in rule} | {path.stem for path in BOARDS}
+    assert wanted - named == set()
