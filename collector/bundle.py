@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -111,7 +111,7 @@ class BundleOptions:
     Paths name a file for a role (``metrics`` and ``metrics_before`` are two scrapes of one process, or the first
     alone since its start); ``validation_accuracy`` is one figure or one a position;
     ``engine`` and ``engine_version`` win over what the content tells. ``responses`` are the requests to judge by,
-    however few.
+    however few. ``copies`` are files that were brought from elsewhere, and what they are called there.
     """
 
     launch: Path | None = None
@@ -127,6 +127,11 @@ class BundleOptions:
     engine: str | None = None
     engine_version: Release | None = None
     temperature: float | None = None
+    copies: Mapping[Path, str] = field(default_factory=dict)
+
+    def name(self, path: Path) -> str:
+        """What evidence calls a file."""
+        return "standard input" if path == STDIN else self.copies.get(path, str(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,15 +315,17 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
             if (path / "snapshots").is_dir():
                 files.append(File(path, str(path), _part_of_model(path), Role.SUBJECT, asked=True))
         else:
-            _add_file(files, path, "standard input" if path == STDIN else str(path), errors, asked=True)
+            _add_file(files, path, options.name(path), errors, asked=True)
     files = _with_rotated(files)
     if options.metrics is not None or options.metrics_before is not None:
         files = [file for file in files if (file.part, file.role) != (Part.METRICS, Role.SUBJECT)]
         given_metrics = [path for path in (options.metrics_before, options.metrics) if path is not None]
-        files += [File(path, str(path), Part.METRICS, Role.SUBJECT, asked=True) for path in given_metrics]
+        files += [File(path, options.name(path), Part.METRICS, Role.SUBJECT, asked=True) for path in given_metrics]
     if options.responses:
         files = [file for file in files if (file.part, file.role) != (Part.RESPONSES, Role.SUBJECT)]
-        files += [File(path, str(path), Part.RESPONSES, Role.SUBJECT, asked=True) for path in options.responses]
+        files += [
+            File(path, options.name(path), Part.RESPONSES, Role.SUBJECT, asked=True) for path in options.responses
+        ]
     named = (
         (options.launch, Part.LAUNCH, Role.SUBJECT),
         (options.baseline, Part.LOG, Role.BASELINE),
@@ -330,7 +337,7 @@ def _files(paths: Sequence[Path], options: BundleOptions, errors: list[InputErro
     for given, part, role in named:
         if given is not None:
             files = [file for file in files if (file.part, file.role) != (part, role)]
-            files.append(File(given, str(given), part, role, asked=True))
+            files.append(File(given, options.name(given), part, role, asked=True))
     return files
 
 

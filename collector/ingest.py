@@ -98,7 +98,7 @@ def ingest(
     errors: list[InputError] = []
     for group in bundles_of(paths, options):
         owner = Owner(database, now, deployment, dict(labels or {}), sample)
-        work = _Ingest(owner, report, progress or _silent)
+        work = _Ingest(owner, report, progress or _silent, options.copies if options else {})
         try:
             work.bundle(group, options or BundleOptions())
         except InputError as error:
@@ -133,6 +133,7 @@ class _Ingest:
     owner: Owner
     report: IngestReport
     progress: Progress
+    copies: Mapping[Path, str]
     places: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """Run, source and ordinal of each record that was handed out, by the record's ``id()``."""
     records: list[RunRecord] = field(default_factory=list)
@@ -170,7 +171,7 @@ class _Ingest:
         """Store one log; gives its runs without their windows but for one, which says that they have some."""
         options = ReadOptions(source or str(path), engine_version, launch)
         with ExitStack() as stack:
-            files = [stack.enter_context(_log_file(member)) for member in (*older, path)]
+            files = [stack.enter_context(_log_file(member, self.copies)) for member in (*older, path)]
             known = stored_log(self.owner.database, files, options, engine)
             if known is not None:
                 runs, reading = known
@@ -249,10 +250,10 @@ class _Ingest:
 
 
 @contextmanager
-def _log_file(path: Path) -> Iterator[LogFile]:
+def _log_file(path: Path, copies: Mapping[Path, str]) -> Iterator[LogFile]:
     """A file that can be looked at more than once; the standard input and pipes are written to a temporary one."""
     if path != STDIN and (path.is_file() or not path.exists()):
-        yield LogFile(str(path.absolute()), path)
+        yield LogFile(copies.get(path, str(path.absolute())), path)
         return
     with tempfile.NamedTemporaryFile(prefix="draftscope-") as copy:
         for block in blocks(path):

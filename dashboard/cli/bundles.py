@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -15,7 +19,9 @@ if TYPE_CHECKING:
 
 Paths: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Argument(help="Log files, or a folder with logs and configs (a bundle); - is standard input."),
+    typer.Argument(
+        help="Log files, or a folder with logs and configs (a bundle), also ssh://, s3://, gs:// and https://; - is standard input."
+    ),
 ]
 Launch: TypeAlias = Annotated[Path | None, typer.Option(help="How the server was started.")]
 Baseline: TypeAlias = Annotated[Path | None, typer.Option(help="Log of a run without speculation.")]
@@ -90,3 +96,33 @@ def release_of(text: str | None, option: str = "--engine-version") -> Release | 
     from collector.domain.versions import stated_release
 
     return stated_release(text, option)
+
+
+@contextmanager
+def brought(paths: list[Path], options: BundleOptions) -> Iterator[tuple[list[Path], BundleOptions]]:
+    """The files that were named on the command line, those of other machines as copies that last as long as this.
+
+    Raises:
+        InputError: what reads an address is not installed, or there is nothing to read.
+        SourceError: another machine does not answer as it should.
+    """
+    from collector.sources.remote import address_of, bring
+
+    copies: dict[Path, str] = {}
+    with TemporaryDirectory(prefix="draftscope-") as folder:
+
+        def local(path: Path) -> Path:
+            address = address_of(path)
+            if address is None:
+                return path
+            place = Path(folder) / str(len(copies))
+            place.mkdir()
+            found = bring(address, place)
+            copies.update(found)
+            return next(iter(found)) if len(found) == 1 else place
+
+        here = [local(path) for path in paths]
+        given = {field.name: getattr(options, field.name) for field in fields(options)}
+        changed: dict[str, Any] = {name: local(value) for name, value in given.items() if isinstance(value, Path)}
+        changed["responses"] = tuple(map(local, options.responses))
+        yield here, replace(options, copies=copies, **changed)

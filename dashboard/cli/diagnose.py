@@ -19,6 +19,7 @@ from dashboard.cli.bundles import (
     Temperature,
     Training,
     ValidationAccuracy,
+    brought,
     bundle_options,
 )
 from dashboard.cli.console import EXIT_FAILED, errors
@@ -69,12 +70,13 @@ def diagnose(
         engine_version=engine_version,
         temperature=temperature,
     )
-    bundle = read_bundle(paths or [], options)
-    for problem in bundle.problems:
-        errors().print(f"note: {problem}", markup=False)
-    from analysis import diagnose as judge  # pandas loads here, after unreadable input was told
+    with brought(paths or [], options) as (here, given):
+        bundle = read_bundle(here, given)
+        for problem in bundle.problems:
+            errors().print(f"note: {problem}", markup=False)
+        from analysis import diagnose as judge  # pandas loads here, after unreadable input was told
 
-    diagnosis = judge(bundle)
+        diagnosis = judge(bundle)
     write_report(report.diagnosis(diagnosis, console_for(write_to)), write_to)
     if not diagnosis.judged:
         raise typer.Exit(EXIT_FAILED)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from collector.domain.errors import InputError
+from collector.sources.remote import address_of
 from dashboard.cli.bundles import (
     Baseline,
     DraftConfig,
@@ -28,6 +29,7 @@ from dashboard.cli.bundles import (
     Temperature,
     Training,
     ValidationAccuracy,
+    brought,
     bundle_options,
 )
 from dashboard.cli.console import errors, output
@@ -115,9 +117,28 @@ def ingest(
         engine_version=engine_version,
         temperature=temperature,
     )
-    if dry_run:
-        _dry_run(paths or [], options)
-        return
+    if follow and any(map(address_of, paths or [])):
+        raise InputError(
+            "a file of another machine cannot be followed",
+            hint="let the other machine send its lines (docs/sources.md), or repeat the command: it goes on where it ended",
+        )
+    with brought(paths or [], options) as (here, given):
+        if dry_run:
+            _dry_run(here, given)
+        else:
+            _store(here, given, config, deployment=deployment, labels=labels, follow=follow)
+
+
+def _store(
+    paths: list[Path],
+    options: BundleOptions,
+    config: Path | None,
+    *,
+    deployment: str | None,
+    labels: dict[str, str],
+    follow: bool,
+) -> None:
+    """Store the runs of files, and judge them."""
     from collector.ingest import ingest as ingest_files
     from collector.log_writer import Owner
     from collector.storage.windows import count_windows
@@ -131,12 +152,10 @@ def ingest(
     alerting = Alerting(settings.channels, settings.public_url)
     with open_configured(settings.service.database_url) as database:
         if follow:
-            _follow(Owner(database, time.time, deployment, labels), paths or [], options)
+            _follow(Owner(database, time.time, deployment, labels), paths, options)
             return
         with _progress() as progress:
-            report = ingest_files(
-                database, paths or [], options, deployment=deployment, labels=labels, progress=progress
-            )
+            report = ingest_files(database, paths, options, deployment=deployment, labels=labels, progress=progress)
         with database.reading() as connection:
             windows = count_windows(connection, report.run_ids)
         judged: dict[int, Diagnosed] | None = None
