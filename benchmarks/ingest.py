@@ -200,7 +200,8 @@ def format_of(reader: Any) -> str:
 
 def in_units(found: Mapping[str, float], engine: str) -> Found:
     """Sums of columns as the truth has them."""
-    units = {"windows": ("windows", 1), "prefills": ("prefills", 1), **FIGURES[engine]}
+    rows = ("windows", "prefills") if engine == "sglang" else ("windows",)  # vLLM prints no prefills, they are derived
+    units = {**{kind: (kind, 1) for kind in rows}, **FIGURES[engine]}
     return {name: round(found[column] * unit) for name, (column, unit) in units.items() if column in found}
 
 
@@ -289,7 +290,7 @@ def methods_for(engine: str, log: Path) -> Iterator[Method]:
     if found("mtail"):
         command = [
             "mtail", "-one_shot", "-one_shot_format", "prometheus", "-progs", str(TOOLS / f"{engine}.mtail"),
-            "-logs", str(form_of(log, ".ascii")), "-logtostderr=false", "-log_dir", str(log.parent),
+            "-logs", str(form_of(log, ".ascii")), "-logtostderr=false", "-port", "0", "-log_dir", str(log.parent),
         ]  # fmt: skip
         yield Method("mtail", command, found=found_by_mtail(engine))
     if found("lnav"):
