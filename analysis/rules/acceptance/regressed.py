@@ -22,7 +22,8 @@ class AcceptanceRegressed(Rule):
 
     Why it matters:
         The same draft did better before. Whatever changed between the two runs (release, flags,
-        layout, checkpoint, traffic) is where to look.
+        layout, checkpoint, traffic) is where to look. Where both runs have request results, a fall
+        that another mixture of temperatures, routes or lengths explains is a note.
 
     How to fix:
         Undo the differences one at a time, the release first. The finding lists them.

@@ -1,6 +1,7 @@
 """Responses of engines are read for what they count, whatever stands around them and however they end."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -349,3 +350,10 @@ def test_what_a_file_begins_with_tells_responses():
     assert holds_responses(LISTED[:6000])
     log = (Path(FOLDER).parent / "logs" / "sglang" / "0.5.11-eagle3" / "log.txt").read_bytes()
     assert not holds_responses(log)
+
+
+def test_the_line_of_the_documentation_is_read():
+    page = (Path(__file__).parents[3] / "docs" / "requests.md").read_text("utf-8")
+    (line,) = re.findall(r"```json\n(.*)\n```", page)
+    (result,) = read_responses([line.encode()], "docs/requests.md").results
+    assert (result.route, result.temperature, result.at, result.verify_steps) == ("chat", 0.7, 1795976222.0, 24)
