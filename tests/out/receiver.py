@@ -32,6 +32,7 @@ class Got:
     path: str
     headers: dict[str, str]
     body: bytes
+    answer: Answer
 
 
 @dataclass
@@ -47,15 +48,18 @@ class Receiver:
 @contextmanager
 def receiving(answers: Sequence[Answer] = ()) -> Iterator[Receiver]:
     receiver = Receiver("", list(answers) or [Answer()])
+    turn = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            receiver.got.append(Got(self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            with turn:
+                answer = receiver.answers.pop(0) if len(receiver.answers) > 1 else receiver.answers[0]
+                receiver.got.append(Got(self.path, headers, body, answer))
             receiver.arrivals.release()
-            answer = receiver.answers.pop(0) if len(receiver.answers) > 1 else receiver.answers[0]
             self.close_connection = True
             if answer.reset:
                 linger = struct.pack("ii", 1, 0)
