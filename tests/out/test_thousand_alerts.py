@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+import pytest
+
 from collector.storage.deliveries import DeliveryStatus, list_deliveries
 from collector.storage.engine import Database, open_database
 from dashboard.alerts import Alerting
