@@ -1,12 +1,9 @@
-"""The channel to Alertmanager against the real one."""
+"""The channel to Alertmanager through the outbox, against the real one."""
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,69 +12,19 @@ import pytest
 
 from collector.domain.findings import Severity
 from collector.storage.engine import Database
+from dashboard.settings import Channel
 from tests.out.channels import channel
-from tests.out.receiver import Receiver
+from tests.out.receiver import Receiver, receiving
 from tests.out.stored import finding
+from tests.out.test_alertmanager import WAIT, alertmanager
 from tests.out.test_policy import NOW, Service
 
-WAIT = 60.0
-PROGRAMS = ("prometheus-alertmanager", "alertmanager")
-pytestmark = pytest.mark.needs(*PROGRAMS)
 
-CONFIGURATION = """
-route:
-  receiver: team
-  group_by: [alertname, deployment]
-  group_wait: 0s
-  group_interval: 1s
-receivers:
-  - name: team
-    webhook_configs:
-      - url: {url}
-        send_resolved: true
-"""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
-def until(holds: Callable[[], Any]) -> Any:
+def until(holds: Callable[[], Any]) -> None:
     deadline = time.monotonic() + WAIT
-    while time.monotonic() < deadline:
-        if found := holds():
-            return found
+    while not holds():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
-    raise AssertionError("it never happened")
-
-
-@pytest.fixture
-def alertmanager(tmp_path: Path, receiver_of: Callable[..., Receiver]) -> Iterator[tuple[str, Receiver]]:
-    """The address of a running Alertmanager, and the receiver that it calls."""
-    receiver = receiver_of()
-    (tmp_path / "alertmanager.yml").write_text(CONFIGURATION.format(url=receiver.url), encoding="utf-8")
-    program = next(found for name in PROGRAMS if (found := shutil.which(name)))
-    url = f"http://127.0.0.1:{free_port()}"
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [program, f"--config.file={tmp_path / 'alertmanager.yml'}", f"--storage.path={tmp_path / 'data'}",
-             f"--web.listen-address={url.removeprefix('http://')}", "--cluster.listen-address="],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        try:
-            until(lambda: _is_ready(url))
-            yield url, receiver
-        finally:
-            process.kill()
-            process.wait()
-
-
-def _is_ready(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/-/ready", timeout=1.0).status_code == 200
-    except httpx.HTTPError:
-        return False
 
 
 def alerts(url: str) -> list[dict[str, Any]]:
@@ -85,12 +32,18 @@ def alerts(url: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_findings_fire_and_resolve_in_a_real_alertmanager(
-    sqlite_database: Database, alertmanager: tuple[str, Receiver]
-) -> None:
-    url, receiver = alertmanager
+@pytest.mark.needs("prometheus-alertmanager")
+def test_findings_fire_and_resolve_in_a_real_alertmanager(sqlite_database: Database, tmp_path: Path) -> None:
+    with receiving() as receiver, alertmanager(tmp_path / "alertmanager", receiver) as address:
+        fire_and_resolve(Service(sqlite_database, channel_to(address)), f"http://{address}", receiver)
+
+
+def channel_to(address: str) -> Channel:
+    return channel("alertmanager", f"http://{address}", resolve_after_seconds=0.0)
+
+
+def fire_and_resolve(service: Service, url: str, receiver: Receiver) -> None:
     now = time.time() - NOW
-    service = Service(sqlite_database, channel("alertmanager", url, resolve_after_seconds=0.0))
     runs = [service.run(f"gpu{number}", deployment="kimi-prod") for number in range(3)]
     for run in runs:
         service.judge(run, finding(severity=Severity.CRITICAL), after=now - 60)
