@@ -23,7 +23,7 @@ from tests.out.stored import finding, judge, save
 
 ROOT = Path(__file__).parents[2]
 SOAK = os.environ.get("DRAFTSCOPE_SOAK") == "1"
-RUNS = 20 if SOAK else 4
+RUNS = 40 if SOAK else 4
 FINDINGS_OF_A_RUN = 25
 KILLS = 30 if SOAK else 2
 SEED = 20261130
