@@ -34,7 +34,8 @@ def dump_json(value: Any, *, sort_keys: bool = False) -> str:
 
 def load_json(text: str | bytes) -> Any:
     """The inverse of :func:`dump_json`; a top-level ``null`` becomes a mark of its own (see :class:`SeenJson`)."""
-    value = json.loads(text, object_hook=_revive)
+    special = _NUMBER_KEY in text if isinstance(text, str) else _NUMBER_KEY.encode() in text
+    value = json.loads(text, object_hook=_revive if special else None)  # the hook takes as long as all the rest
     return _JSON_NULL if value is None else value
 
 

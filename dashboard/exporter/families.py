@@ -24,6 +24,7 @@ from dashboard.exporter.choices import TAKEN
 MOST_POSITIONS: Final = 16
 """Positions of a draft that have series of their own."""
 
+_STATES: Final = tuple(State)
 _number: Final[Callable[[float], str]] = floatToGoString
 
 Values = Iterable[tuple[Sequence[str], float]]
@@ -136,7 +137,7 @@ def _drifted(judged: JudgedRun) -> float | None:
 
 def _verdicts(judged: JudgedRun) -> Values:
     for question, verdict in judged.run.verdicts.items():
-        for state in State:
+        for state in _STATES:
             yield (question.value, state.value), float(verdict.state is state)
 
 

@@ -27,7 +27,7 @@ def test_everything_is_there_and_watched() -> None:
     wanted = {"postgres", "migrate", "draftscope", "prometheus", "alertmanager", "grafana", "loki", "engine"}
     assert set(SERVICES) == wanted
     assert wanted - {name for name, service in SERVICES.items() if "healthcheck" in service} == {"migrate", "loki"}
-    assert set(COMPOSE["volumes"]) == {"postgres", "prometheus", "alertmanager", "grafana", "loki"}
+    assert set(COMPOSE["volumes"]) == {"postgres", "draftscope", "prometheus", "alertmanager", "grafana", "loki"}
     assert {name for name, service in SERVICES.items() if "profiles" in service} == {"engine"}
 
 
@@ -70,6 +70,8 @@ def test_the_service_is_given_settings_that_exist() -> None:
     settings = load_settings(ROOT / "deploy" / "draftscope.toml", {})
     (channel,) = settings.channels
     assert channel.kind == "alertmanager"
+    (source,) = settings.sources
+    assert source.kind == "loki"
     (target,) = settings.targets
     mounted = [mount.rsplit(":", 2)[1] for mount in SERVICES["draftscope"]["volumes"]]
     assert target.file in mounted
