@@ -44,7 +44,8 @@ class Surroundings:
 
     def within(self, document: Found) -> Surroundings:
         """The same, one level further in."""
-        at = next((value for key in _INSTANTS if (value := instant(document.get(key))) is not None), self.at)
+        told = (instant(document[key]) for key in _INSTANTS if key in document)
+        at = next((value for value in told if value is not None), self.at)
         route, temperature = _setting(document, _route), _setting(document, _temperature)
         name, usage = document.get("id"), document.get("usage")
         return replace(
@@ -53,7 +54,7 @@ class Surroundings:
             route=self.route if route is None else route,
             temperature=self.temperature if temperature is None else temperature,
             name=name[:LONGEST_NAME] if isinstance(name, str) and name else self.name,
-            usage=usage if isinstance(usage, Mapping) else self.usage,
+            usage=usage if isinstance(usage, dict) else self.usage,
         )
 
 
@@ -75,7 +76,7 @@ def _setting(document: Found, read: Callable[[Found], Any]) -> Any:
     found = read(document)
     if found is not None:
         return found
-    inner = (document[key] for key in _PARAMETERS if isinstance(document.get(key), Mapping))
+    inner = (document[key] for key in _PARAMETERS if isinstance(document.get(key), dict))
     return next((value for part in inner if (value := _setting(part, read)) is not None), None)
 
 
@@ -85,7 +86,7 @@ def _route(document: Found) -> str | None:
 
 
 def _temperature(document: Found) -> float | None:
-    return seconds(document.get("temperature"))
+    return seconds(document["temperature"]) if "temperature" in document else None
 
 
 def instant(value: Any) -> float | None:

@@ -217,18 +217,17 @@ def _responses_in(
     """The responses inside a value, with what stands around them."""
     if level > DEEPEST:
         return
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         around = around.within(value)
         for form in response_formats():
             if form.claims(value):
                 yield form, value, around
                 return
-        for inner in value.values():
+    elif not isinstance(value, list):
+        return
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, (dict, list)):
             yield from _responses_in(inner, around, level + 1)
-    elif isinstance(value, list):
-        for inner in value:
-            if isinstance(inner, (dict, list)):
-                yield from _responses_in(inner, around, level + 1)
 
 
 def _bare(line: bytes) -> bytes:
