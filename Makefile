@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
 
-.PHONY: run test soak check format lock docs clean
+.PHONY: run test soak check format lock docs screenshots clean
 
 run: $(VENV)/.product  ## start the service with the shipped sample runs
 	$(BIN)/draftscope demo --port $(PORT)
@@ -33,6 +33,9 @@ lock:  ## renew the versions the tests run with
 docs: $(VENV)/.tests  ## renew the pages that are generated from the code
 	$(BIN)/python docs/generate.py
 	$(BIN)/python deploy/grafana/generate.py
+
+screenshots: $(VENV)/.tests  ## pictures of every page in build/screenshots, to look at
+	$(BIN)/python -m tests.browser.screenshots
 
 clean:
 	rm -rf $(VENV) dist build var

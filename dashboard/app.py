@@ -17,6 +17,7 @@ from dashboard.api.openapi import Service
 from dashboard.api.tags import Tags
 from dashboard.pages import alerts as page_alerts
 from dashboard.pages import routes
+from dashboard.pages.kept import KeptPages
 from dashboard.pages.templating import STATIC, product_version
 from dashboard.store import RunStore
 
@@ -43,6 +44,7 @@ def create_app(store: RunStore, *, token: str | None = None) -> FastAPI:
     app.state.store = store
     app.state.token = token
     app.state.news = events.News(store)
+    app.state.kept_pages = KeptPages()
     app.state.uploads = None
     app.state.collection = None
     app.state.feeding = None

@@ -130,7 +130,7 @@ class Doctor:
                 "Alert channels",
                 Condition.NOT_SET,
                 "nobody is told of findings",
-                "name one under [[channels]] in the settings",
+                "name one under [[alerts.channel]] in the settings",
             )
         kinds = ", ".join(channel.kind for channel in channels)
         return Aspect("Alert channels", Condition.READING, f"{figures.plural(len(channels), 'channel')}: {kinds}")

@@ -61,10 +61,11 @@ def _overlay(chart_id: str, title: str, axis: str, column: str, stands: str, ser
                 hovertemplate=f"{name}<br>minute %{{x:.1f}}, %{{y:.3~g}}<extra></extra>",
             )
         )
-    from_one = {"range": [1, None]} if column == "acceptance_length" else {"rangemode": "tozero"}
+    lowest = 1.0 if column == "acceptance_length" else 0.0
+    highest = max(float(frame[column].max()) for _, frame in known)
     layout = go.Layout(
         xaxis={"title": {"text": "minutes since the first window"}},
-        yaxis={"title": {"text": axis}, **from_one},
+        yaxis={"title": {"text": axis}, "range": [lowest, round(highest + 0.06 * (highest - lowest), 3)]},
     )
     left_out = f" The first {MOST_SERIES} of {len(series)} runs." if len(series) > MOST_SERIES else ""
     return Chart(

@@ -9,6 +9,7 @@ from typing import Any, Final
 from analysis import words
 from analysis.compare import Against, Difference
 from collector.domain.arguments import UNSEEN
+from collector.domain.quantities import QUANTITIES
 from dashboard.charts.base import Chart
 from dashboard.charts.overlays import Series, acceptance_lengths, throughputs
 from dashboard.pages import figures
@@ -153,8 +154,9 @@ def _statement(against: Sequence[Against]) -> str:
     for item in against:
         for one in item.differences:
             if one.word in ("rose", "fell") and len(against) == 1:
-                quantity = one.key.replace("_", " ").removesuffix(" seconds").capitalize()
-                return f"{quantity} {one.word} from {_short(one, one.before)} to {_short(one, one.after)}"
+                return (
+                    f"{QUANTITIES[one.key].label} {one.word} from {_short(one, one.before)} to {_short(one, one.after)}"
+                )
     told = sum(one.word in ("rose", "fell") for item in against for one in item.differences)
     if not told:
         return "No difference that these windows can show"

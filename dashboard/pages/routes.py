@@ -22,6 +22,7 @@ from dashboard.pages.check import check_page
 from dashboard.pages.compare import MOST_RUNS, choice_page, compare_page
 from dashboard.pages.drafts import drafts_page
 from dashboard.pages.fleet import Order, fleet_page
+from dashboard.pages.kept import KeptPages
 from dashboard.pages.rules import rule_page, rules_page
 from dashboard.pages.run import run_page
 from dashboard.pages.standalone import run_report
@@ -68,7 +69,9 @@ def runs(
 @router.get("/runs/{run_id}")
 def run(request: Request, run_id: str) -> HTMLResponse:
     """One run."""
-    return _page("run.html", page=run_page(_store(request).report(run_id)))
+    kept: KeptPages = request.app.state.kept_pages
+    report = _store(request).report(run_id)
+    return HTMLResponse(kept.of(report, lambda report: render("run.html", {"page": run_page(report)})))
 
 
 @router.get("/runs/{run_id}/report")

@@ -98,4 +98,4 @@ def open_page(browser, address) -> Iterator[Callable[..., Any]]:
                 seen.complaints += page.evaluate("violations")
         context.close()
     assert seen.complaints == []
-    assert [url for url in seen.requests if not url.startswith((address, "blob:", "data:"))] == []
+    assert [url for url in seen.requests if not url.startswith((address, "blob:", "data:", "file:"))] == []

@@ -1,10 +1,12 @@
 """The page of a run shows the document's figures, in words."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from dashboard.pages import figures
+from dashboard.pages.kept import KeptPages
 from dashboard.store import RunReport
 from tests.web.pages_read import Page
 from tests.web.reports import altered
@@ -264,3 +266,16 @@ def test_figure_of_every_tile_is_that_of_the_document(page: Page, kimi: RunRepor
     assert figures.factor(kimi.number("speedup")) in said
     for verdict in kimi.document["verdicts"].values():
         assert verdict["summary"] in said
+
+
+def test_a_kept_page_is_good_until_diagnosis_or_history_change(kimi):
+    kept, made = KeptPages(most=1), []
+
+    def make(report):
+        made.append(report)
+        return f"page {len(made)}"
+
+    assert kept.of(kimi, make) == kept.of(replace(kimi), make) == "page 1"
+    assert kept.of(altered(kimi, dict), make) == "page 2"
+    assert kept.of(replace(kimi, id="18"), make) == "page 3"
+    assert kept.of(kimi, make) == "page 4"
