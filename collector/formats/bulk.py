@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -50,10 +51,16 @@ class View:
 
     def places(self, lines: Positions) -> tuple[Positions, Positions]:
         """Byte offsets in the source and line numbers of lines of the block."""
-        places = self.block.places
-        if places is None:
+        if self._places is None:
             return self.text.starts[lines] + self.block.offset, lines + self.block.first_line
-        return np.array(places.offsets)[lines], np.array(places.numbers)[lines]
+        offsets, numbers = self._places
+        return offsets[lines], numbers[lines]
+
+    @cached_property
+    def _places(self) -> tuple[Positions, Positions] | None:
+        """Where the lines of a block that stand apart in the source came from."""
+        places = self.block.places
+        return None if places is None else (np.array(places.offsets), np.array(places.numbers))
 
     def read_between(
         self, others: Positions, line: Callable[[int, int, bytes], None], stretch: Callable[[int, int], None]
