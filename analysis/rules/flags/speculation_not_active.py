@@ -28,6 +28,10 @@ _CHECKS: Final = {
 }
 
 
+SHORT_ANSWER = 2
+"""Tokens of an answer up to which it needs no draft: one of the prompt's pass, one of the target's own."""
+
+
 class SpeculationNotActive(Rule):
     """Speculation is configured or intended, but nothing is drafted.
 
@@ -70,14 +74,18 @@ class SpeculationNotActive(Rule):
             raise cannot_look(f"whether it drafts depends on {hangs_on}", "--engine-version RELEASE")
         if run.resolution is not None and run.resolution.rejections and not run.record.windows:
             return  # it will not start, and FLG009 says so
-        decoded = 0
+        if any(result.speculated for result in run.record.requests):
+            return
+        decoded = sum(
+            result.verify_steps == 0 and (result.output_tokens or 0) > SHORT_ANSWER for result in run.record.requests
+        )
         if run.record.windows:
             if run.frame["printed_length"].notna().any() or run.frame["verify_steps"].gt(0).any():
                 return
             scraped = run.frame["origin"].isin((Origin.COUNTERS, Origin.GAUGES)).all()
             if run.method is not None and scraped and run.frame["verify_steps"].isna().all():
                 raise cannot_look("this server counts no drafts in its metrics", "a log that covers traffic")
-            decoded = int((run.frame["running_requests"] > 0).sum())
+            decoded += int((run.frame["running_requests"] > 0).sum())
         if run.method is not None and not decoded:
             return
         algorithm = args[method]

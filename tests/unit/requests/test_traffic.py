@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -288,3 +289,14 @@ def test_sampling_is_weighed_by_what_it_costs_here(sampled, weight, text):
     run = [*requests(20, length=1.9, temperature=0.0), *requests(20, length=sampled, temperature=1.0)]
     facts = Facts(Case(Bundle(RunRecord("sglang", "r", requests=run))), [])
     assert (text, weight) in [(reason.text, reason.weight) for reason in SamplingTemperature().weigh(facts)]
+
+
+@pytest.mark.parametrize("fires", [True, False])
+def test_answers_without_drafts_of_a_server_that_should_draft(tmp_path, fires):
+    responses = (FOLDER / "llamacpp" / "draft-near-drift.jsonl").read_text("utf-8")
+    if fires:
+        responses = re.sub(r', "draft_n": \d+, "draft_n_accepted": \d+', "", responses)
+    (tmp_path / "responses.jsonl").write_text(responses)
+    (tmp_path / "launch.txt").write_text("llama-server -m target.gguf -md draft.gguf --spec-type draft-simple")
+    diagnosis = diagnose(read_bundle([tmp_path]))
+    assert any(finding.rule == "FLG006" for finding in diagnosis.findings) is fires
