@@ -58,9 +58,12 @@ def store_of(request: Request) -> RunStore:
 @router.get("/runs", summary="Runs with their four verdicts")
 def list_runs(
     request: Request,
-    q: Annotated[str, Query(max_length=200, description="Words to find in models, source, labels and findings")] = "",
+    q: Annotated[
+        str,
+        Query(max_length=200, description="Words to find in models, source, labels and findings", examples=["kimi"]),
+    ] = "",
     state: Annotated[State | None, Query(description="Runs with a verdict in this state")] = None,
-    engine: Annotated[str, Query(max_length=40)] = "",
+    engine: Annotated[str, Query(max_length=40, examples=["sglang"])] = "",
     order: Order = Order.LATEST,
     limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,

@@ -28,6 +28,9 @@
   addEventListener("hashchange", reveal);
   reveal();
 
+  // On a phone the navigation scrolls: the page that is open stays in view.
+  document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+
   // Forms and links that htmx serves: empty fields stay out of the address, errors are shown where the answer would be.
   const form = document.querySelector("form.filters");
   if (form) form.querySelector("button").hidden = true;
