@@ -16,7 +16,8 @@ from collector.sources.spool import Spool
 
 COMMIT_BYTES: Final = 8 << 20
 """Bytes of a log between two commits."""
-LATEST: Final = 600 * 1_000_000_000
+_SECOND: Final = 1_000_000_000
+LATEST: Final = 600 * _SECOND
 """How long after the last look lines of a log that was not known yet may have been written, in nanoseconds."""
 _AT: Final = "at"
 _COUNT: Final = "count"
@@ -161,8 +162,9 @@ class StreamedLogs:
             taken = sum(entry.at == last for entry in fresh) + (count if last == at else 0)
             stream.add(b"".join(entry.line + b"\n" for entry in fresh), {_AT: last, _COUNT: taken})
             stream.commit()
-        elif page.more:  # more lines of one instant than a page holds
-            stream.add(b"", {_AT: at + 1, _COUNT: 0})
+        elif page.more:  # more lines of one instant, or of one second, than a page holds
+            reached = page.entries[-1].at if page.entries else at
+            stream.add(b"", {_AT: at + (1 if reached == at else _SECOND), _COUNT: 0})
             self.problems[log.name] = f"{log.name}: more lines came at one instant than can be read; some are left out"
         if stream.strange:
             self.problems[log.name] = f"{log.name}: {stream.strange}"

@@ -14,11 +14,13 @@ from dashboard.masked import Secret
 from dashboard.strict import read_table
 
 if TYPE_CHECKING:
+    from collector.sources.discovery import Group
     from collector.sources.http import Endpoint
 
 SHORTEST_SECONDS: Final = 1.0
 """Between two scrapes; more often would disturb the engine."""
-_PLACES: Final = ("url", "file", "dns")
+_PLACES: Final = ("url", "file", "dns", "kubernetes", "docker")
+_ADDRESSES: Final = ("url", "dns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,9 @@ class Target:
         url: address of the engine.
         file: a file with addresses in the form of Prometheus (``file_sd``), read again when it changes.
         dns: an address whose host name stands for several machines.
+        kubernetes: a selector of labels of pods. namespace: where they are, "" for all.
+        docker: a label of containers on this machine, or on that of ``DOCKER_HOST``.
+        port: where the engines of pods and containers listen, 0 for what those state.
         deployment: what their runs belong to.
         api_key: the key the engines were started with.
         ca_file: certificates to trust in place of the system's. verify_tls: whether to check them at all.
@@ -40,6 +45,10 @@ class Target:
     url: str = ""
     file: str = ""
     dns: str = ""
+    kubernetes: str = ""
+    namespace: str = ""
+    docker: str = ""
+    port: int = 0
     deployment: str = ""
     api_key: Secret | None = None
     ca_file: str = ""
@@ -52,7 +61,7 @@ class Target:
     @property
     def place(self) -> str:
         """What the settings say."""
-        return self.url or self.file or self.dns
+        return self.url or self.file or self.dns or self.kubernetes or self.docker
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +112,12 @@ def _target(entry: Mapping[str, Any], where: str) -> Target:
     if len(given) != 1:
         stated = f"a target has {' and '.join(given)}" if given else "a target has no address"
         raise MalformedInput(
-            stated, why="it needs one of url, file and dns", where=where, hint='url = "http://gpu7:30000"'
+            stated,
+            why="it needs one of url, file, dns, kubernetes and docker",
+            where=where,
+            hint='url = "http://gpu7:30000"',
         )
-    if not target.file and not is_address(target.place):
+    if given[0] in _ADDRESSES and not is_address(target.place):
         raise MalformedInput(f"{given[0]} is no address", where=where, hint=f'{given[0]} = "http://gpu7:30000"')
     if not target.interval_seconds >= SHORTEST_SECONDS:
         raise MalformedInput(
@@ -152,6 +164,19 @@ def _addresses(target: Target) -> Iterator[Found]:
         for address in addresses_of_name(target.dns):
             yield Found(address, target, target.labels)
     else:
-        for group in groups_of_file(Path(target.file)):
+        for group in groups_of_file(Path(target.file)) if target.file else _groups_of_platform(target):
             for address in group.addresses:
                 yield Found(address, target, {**group.labels, **target.labels})
+
+
+def _groups_of_platform(target: Target) -> list[Group]:
+    """What pods or containers stand for now."""
+    from collector.sources.docker import Docker
+    from collector.sources.kubernetes import Kubernetes
+
+    pods = bool(target.kubernetes)
+    platform = Kubernetes(target.kubernetes, namespace=target.namespace) if pods else Docker(target.docker)
+    try:
+        return platform.groups(target.port)
+    finally:
+        platform.close()
