@@ -28,6 +28,8 @@ from dashboard.settings import Channel
 from dashboard.sinks.base import SinkConfig
 from dashboard.sinks.notice import Notice, NoticedCause, NoticedFinding, NoticedRun, NoticeType
 
+_SAME_MOMENT_SECONDS: Final = 0.001
+"""Instants are stored to the microsecond, so one that comes back may lie a little later."""
 _OF_OTHER_RUNS: Final = frozenset({Role.PREVIOUS.value, Role.BASELINE.value})
 
 
@@ -102,7 +104,7 @@ def _queue_end(
 
 
 def _is_held(delivery: Delivery, at: float) -> bool:
-    return delivery.status is DeliveryStatus.HELD and delivery.next_try > at
+    return delivery.status is DeliveryStatus.HELD and delivery.next_try > at + _SAME_MOMENT_SECONDS
 
 
 def _enqueue(

@@ -121,6 +121,19 @@ def test_what_ends_before_it_was_open_long_enough_is_not_told(
     assert events(receiver) == ["opened"]
 
 
+@pytest.mark.parametrize("fraction", [0.0000004, 0.0000006, 0.9999996])
+def test_what_ends_at_the_instant_it_was_due_is_told(
+    sqlite_database: Database, receiver_of: ReceiverOf, fraction: float
+) -> None:
+    receiver = receiver_of()
+    service = Service(sqlite_database, webhook(receiver))
+    run = service.run()
+    service.judge(run, finding(), after=fraction)
+    service.judge(run, after=fraction)
+    service.send(1, 2)
+    assert events(receiver) == ["opened", "resolved"]
+
+
 def test_what_flaps_is_told_once(sqlite_database: Database, receiver_of: ReceiverOf) -> None:
     receiver = receiver_of()
     service = Service(sqlite_database, webhook(receiver, resolve_after_seconds=300.0))
