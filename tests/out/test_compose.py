@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import yaml
 
 from collector.metrics.exposition import parse_exposition
 from collector.metrics.vllm.names import DRAFTS
+from collector.sources.http import Endpoint
+from collector.sources.scrape import Scraper
 from dashboard.settings import CONFIG_VARIABLE, load_settings, variables
 from dashboard.targets import find_all, read_targets
 
@@ -113,6 +116,23 @@ def test_the_recorded_engine_goes_on_for_ever() -> None:
     assert drafts[0] < drafts[1]
     assert drafts[3] == drafts[2]
     assert drafts[4] - drafts[0] == 10 * (drafts[2] - drafts[0])
+
+
+def test_the_recorded_engine_answers_as_one(tmp_path: Path) -> None:
+    program = [sys.executable, ROOT / "deploy" / "replay" / "replay.py"]
+    refused = subprocess.run([*program, tmp_path], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "fewer than two scrapes" in refused.stderr
+    recording = ROOT / "tests" / "golden" / "metrics" / "vllm" / "eagle3"
+    with subprocess.Popen([*program, recording, "--port", "0"], stdout=subprocess.PIPE, text=True) as engine:
+        assert engine.stdout is not None
+        try:
+            with Endpoint(engine.stdout.readline().strip().removesuffix("/metrics")) as endpoint:
+                scrape = Scraper(endpoint).scrape()
+        finally:
+            engine.terminate()
+    assert scrape.engine.engine == "vllm"
+    assert scrape.state.units
 
 
 def test_prometheus_scrapes_the_service() -> None:
