@@ -68,6 +68,15 @@ class Block:
         """Whether a character is among the bytes."""
         return self.text.find(character, 0, self.size) >= 0
 
+    def parted(self, size: int) -> tuple[Block, Block | None]:
+        """The block's lines up to about a size and those behind; of lines that stand apart in the source, all and none."""
+        end = self.text.find(b"\n", size, self.size) + 1
+        if self.places is not None or not end or end == self.size:
+            return self, None
+        data = self.data
+        first = Block(self.offset, self.first_line, data[:end])
+        return first, Block(self.offset + end, self.first_line + first.data.count(b"\n"), data[end:])
+
     def lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Byte offset, number and bytes of each line, without its newline."""
         lines = self.data.split(b"\n")

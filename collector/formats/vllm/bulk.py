@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _STATS: Final = (b"Engine ", b"Avg prompt throughput: ")
 _ACCEPTANCE: Final = b"SpecDecoding metrics: "
+BEGINNING: Final = 1 << 16
+"""About as many bytes of a log are read line by line before it is clear which month it begins in."""
 CHATTER: Final = (b"Received request ", b"Added request ")
 """Messages that are understood and say nothing, but are many where requests are logged."""
 _ACCEPTANCE_LINES: Final = {line.name: line for line in LINES if line.name in ("acceptance", "acceptance-0.8.5")}
@@ -145,7 +147,10 @@ class BulkReader:
         """Read a block of whole lines."""
         month = self._session.calendar.month
         if month is None:
-            self._session.read_lines(block)
+            beginning, rest = block.parted(BEGINNING)
+            self._session.read_lines(beginning)
+            if rest is not None:
+                self.read(rest)
             return
         view = VllmView(block, self._heads, self._stats, self._acceptance)
         self._session.reading.understood += len(view.lines) - len(view.sampled) - len(view.chatter)

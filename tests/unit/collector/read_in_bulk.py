@@ -7,6 +7,7 @@ from collector.formats import blocks as blocks_module
 from collector.formats.base import ReadOptions
 from collector.formats.reader import LogReader
 from collector.formats.sglang import session as sglang_session
+from collector.formats.vllm import bulk as vllm_bulk
 from collector.formats.vllm import session as vllm_session
 
 NEVER = 1 << 60
@@ -16,6 +17,7 @@ def read(engine, data, *, bulk, size=1 << 20, columns=False):
     with pytest.MonkeyPatch.context() as patch:
         for module in (sglang_session, vllm_session, blocks_module):
             patch.setattr(module, "LARGE", 1 if bulk else NEVER)
+        patch.setattr(vllm_bulk, "BEGINNING", 0)
         reader = LogReader(ReadOptions("log"), engine)
         parts = []
         for start in range(0, len(data), size):
