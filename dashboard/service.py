@@ -21,7 +21,7 @@ from collector.pushed_logs import PushedLogs
 from collector.storage.engine import Database
 from dashboard.alert_book import AlertBook
 from dashboard.alerts import Alerting
-from dashboard.api import logs, requests
+from dashboard.api import logs, requests, traces
 from dashboard.api.security import refuse_open_bind
 from dashboard.app import create_app, create_bare_app
 from dashboard.collecting import Collection
@@ -78,6 +78,7 @@ def build_app(
     app.include_router(logs.router)
     app.include_router(requests.router)
     app.state.doctor = Doctor(diagnoses.database, settings, collection, feeding)
+    app.include_router(traces.router)
     return app
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import repeat
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 
 class Origin(StrEnum):
@@ -78,6 +79,8 @@ class PrefillWindow(NamedTuple):
     cached_tokens: float
 
 
+_LARGEST_EXACT: Final = 2.0**53
+
 Row = TypeVar("Row", Window, PrefillWindow)
 
 
@@ -116,6 +119,13 @@ class Columns(Generic[Row]):
     length: int
     values: tuple[Any, ...]
 
+    @classmethod
+    def of(cls, kind: type[Row], rows: Sequence[Row]) -> Columns[Row]:
+        """Rows as columns; a column but the first whose values are all the same plain number or text is that one."""
+        columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
+        shared: list[Any] = [column[0] if _same(column) else column for column in columns[1:]]
+        return cls(kind, len(rows), (*columns[:1], *shared))
+
     def part(self, rows: slice) -> Columns[Row]:
         """Some of the rows."""
         values = (value[rows] if _varies(value) else value for value in self.values)
@@ -129,6 +139,14 @@ class Columns(Generic[Row]):
         """The same as objects."""
         columns = (value if isinstance(value, list) else repeat(value, self.length) for value in self.lists())
         return [self.kind._make(row) for row in zip(*columns, strict=False)]
+
+
+def _same(column: list[Any]) -> bool:
+    """Whether a column is one value throughout that can be written as a whole number or a text, or none at all."""
+    first = column[0]
+    if isinstance(first, float) and not (first.is_integer() and abs(first) < _LARGEST_EXACT):
+        return False
+    return not isinstance(first, tuple) and column.count(first) == len(column)
 
 
 def _varies(value: Any) -> bool:

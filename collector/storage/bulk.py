@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain
+from operator import ne
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
+from collector.storage.copying import copy_columns, copy_rows
 from collector.storage.types import dump_json
-
-COPY_FROM: Final = 100
-"""From this many rows on, PostgreSQL's COPY through a temporary table beats single inserts."""
 
 ROWS_OF_A_STATEMENT: Final = 40
 """Rows that one statement of SQLite stores; it allows some hundred values."""
@@ -38,13 +37,38 @@ def add_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...
     if not rows:
         return 0
     names = [column.name for column in table.columns]
-    columns = ", ".join(f'"{name}"' for name in names)
-    if connection.dialect.name == "postgresql" and len(rows) >= COPY_FROM:
-        return _copy(connection, table.name, columns, rows)
-    mark = "%s" if connection.dialect.name == "postgresql" else "?"
-    marks = ", ".join([mark] * len(names))
-    statement = f"INSERT INTO {table.name} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608 - our names
+    if connection.dialect.name == "postgresql":
+        return copy_rows(connection, table, names, rows)
+    marks = ", ".join(["?"] * len(names))
+    statement = f"INSERT INTO {table.name} ({_listed(names)}) VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608 - our names
     return connection.exec_driver_sql(statement, list(rows)).rowcount
+
+
+def rows_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
+    """What a query without parameters gives, as the driver has it: for what is asked at every scrape."""
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute(query)
+        return list(cursor.fetchall())
+    finally:
+        cursor.close()
+
+
+def replace_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Store tuples in the order of the table's columns; a row whose key exists takes the new values."""
+    names = [column.name for column in table.columns]
+    keys = [column.name for column in table.primary_key.columns]
+    mark = "%s" if connection.dialect.name == "postgresql" else "?"
+    statement = (
+        f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join([mark] * len(names))}) "  # noqa: S608 - our names
+        f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET "
+        + ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)
+    )
+    cursor = connection.connection.cursor()
+    try:
+        cursor.executemany(statement, rows)
+    finally:
+        cursor.close()
 
 
 def add_columns(connection: Connection, table: Table, count: int, columns: Mapping[str, Any]) -> int:
@@ -52,18 +76,16 @@ def add_columns(connection: Connection, table: Table, count: int, columns: Mappi
 
     Each column is a list of plain values, an array of numbers without NaN, or one whole number or
     ``None`` for all rows; columns of the table that are left out are null. Returns how many rows were
-    added.
+    added. SQLite takes NaN for NULL, so it is stored there as the text ``nan``.
     """
     varying = {name: values for name, values in columns.items() if _varies(values)}
-    shared = {name: int(value) for name, value in columns.items() if name not in varying and value is not None}
-    names = ", ".join(f'"{name}"' for name in (*varying, *shared))
+    shared = {name: value for name, value in columns.items() if name not in varying and value is not None}
     if connection.dialect.name == "postgresql":
-        lists = (values if isinstance(values, list) else values.tolist() for values in varying.values())
-        constants = (repeat(value, count) for value in shared.values())
-        return _copy(connection, table.name, names, zip(*lists, *constants, strict=False))
+        return copy_columns(connection, table, count, varying, shared)
+    names = _listed((*varying, *shared))
     # Binding a value costs as much as storing it: those that are the same stand in the statement,
     # and one statement stores many rows.
-    row = f"({', '.join([*['?'] * len(varying), *map(str, shared.values())])})"
+    row = f"({', '.join([*['?'] * len(varying), *(str(int(value)) for value in shared.values())])})"
     added = 0
     cursor = connection.connection.cursor()
     try:
@@ -99,7 +121,7 @@ def _bound(columns: list[Any], which: slice, rows: int) -> Iterable[Sequence[Any
     """
     parts = [column[which] for column in columns]
     if any(isinstance(part, list) for part in parts):
-        lists = (part if isinstance(part, list) else part.tolist() for part in parts)
+        lists = (_without_nan(part) if isinstance(part, list) else part.tolist() for part in parts)
         values = chain.from_iterable(zip(*lists, strict=True))
         return zip(*[values] * (rows * len(columns)), strict=True)
     import numpy as np
@@ -111,17 +133,11 @@ def _bound(columns: list[Any], which: slice, rows: int) -> Iterable[Sequence[Any
     return bound
 
 
-def _copy(connection: Connection, table: str, columns: str, rows: Iterable[tuple[Any, ...]]) -> int:
-    staging = f"staging_{table}"
-    connection.exec_driver_sql(f"CREATE TEMP TABLE IF NOT EXISTS {staging} (LIKE {table}) ON COMMIT DELETE ROWS")
-    cursor = connection.connection.cursor()
-    try:
-        with cursor.copy(f"COPY {staging} ({columns}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-    finally:
-        cursor.close()
-    statement = f"INSERT INTO {table} ({columns}) SELECT {columns} FROM {staging} ON CONFLICT DO NOTHING"  # noqa: S608
-    added = connection.exec_driver_sql(statement).rowcount
-    connection.exec_driver_sql(f"TRUNCATE {staging}")
-    return added
+def _without_nan(values: list[Any]) -> list[Any]:
+    if not any(map(ne, values, values)):
+        return values
+    return ["nan" if value != value else value for value in values]  # noqa: PLR0124
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -1,14 +1,16 @@
-"""Counts by position in one column.
+"""Counts by position, and all figures of a window, in one column each.
 
-The first byte is the struct code of what follows, little-endian: ``B``, ``H``, ``I`` or ``Q`` for whole
+Of counts the first byte is the struct code of what follows, little-endian: ``B``, ``H``, ``I`` or ``Q`` for whole
 counts, whichever holds the largest, ``d`` for anything else.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from collector.domain.windows import Origin, PrefillWindow, Window
 
 _CODES: Final = (("B", 1 << 8), ("H", 1 << 16), ("I", 1 << 32), ("Q", 1 << 53))
 """Codes for whole counts below a limit; above 2**53 a float is no longer exact."""
@@ -43,3 +45,144 @@ def unpack_counts(packed: bytes | None) -> tuple[float, ...] | None:
     code = packed[:1].decode()
     number = (len(packed) - 1) // struct.calcsize(f"<{code}")
     return tuple(map(float, struct.unpack_from(f"<{number}{code}", packed, 1)))
+
+
+# ---- the figures of a window in one column
+#
+# Most figures of a scraped window are unknown, whole numbers, or short decimals. In columns of their own they would take
+# a third more. A head of three bytes says which are there; then they follow in their order, each exactly as it was.
+
+_NUMBERS: Final = (
+    "seconds",
+    "running_requests",
+    "waiting_requests",
+    "verify_steps",
+    "accepted_tokens",
+    "drafted_tokens",
+    "generated_tokens",
+    "generation_throughput",
+    "printed_length",
+    "printed_rate",
+    "tokens_in_use",
+    "kv_cache_usage",
+)
+_PROMPTS: Final = len(_NUMBERS)
+_ACCEPTED: Final = _PROMPTS + 1
+_COUNTED: Final = _PROMPTS + 2
+_NO_WINDOW: Final = _PROMPTS + 3
+_GRAPH: Final = _PROMPTS + 4
+_ORIGIN: Final = _PROMPTS + 6
+_HEAD_BYTES: Final = 3
+
+_WHOLE: Final = 0
+_DECIMAL: Final = 1
+_DOUBLE: Final = 2
+_BINARY: Final = 3
+"""How a number is written: whole, in ten-thousandths, as a double, in 2**-22 (differences of two clock readings)."""
+_SCALES: Final = {_WHOLE: 1.0, _DECIMAL: 1e4, _BINARY: 2.0**22}
+_LARGEST: Final = 2.0**50
+
+ORIGIN_CODES: Final = {
+    origin: code for code, origin in enumerate((Origin.REQUESTS, Origin.COUNTERS, Origin.LOG, Origin.GAUGES))
+}
+"""How the origin of a window is stored."""
+ORIGINS: Final = tuple(ORIGIN_CODES)
+
+
+def pack_figures(window: Window | None, prefill: PrefillWindow | None) -> bytes:
+    """The figures of a window and of the prefill batch that was seen with it; where and when are not among them.
+
+    A throughput that follows from tokens and time is not written.
+    """
+    head = 0
+    body = bytearray()
+    if window is None:
+        head |= 1 << _NO_WINDOW
+    else:
+        follows = _throughput(window.generated_tokens, window.seconds)
+        for bit, name in enumerate(_NUMBERS):
+            value = getattr(window, name)
+            if value is not None and not (name == "generation_throughput" and value == follows):
+                head |= 1 << bit
+                _write(body, value)
+        if window.prefills:
+            head |= 1 << _PROMPTS
+            _write(body, window.prefills)
+        head |= (0 if window.graph is None else 2 | window.graph) << _GRAPH
+        head |= ORIGIN_CODES[window.origin] << _ORIGIN
+    if prefill is not None:
+        head |= 1 << _COUNTED
+        _write(body, prefill.new_tokens)
+        _write(body, prefill.cached_tokens)
+    if window is not None and window.accepted_at is not None:
+        head |= 1 << _ACCEPTED
+        for count in window.accepted_at:
+            _write(body, count)
+    return head.to_bytes(_HEAD_BYTES, "little") + body
+
+
+def unpack_figures(packed: bytes, position: int, at: float, unit: str) -> tuple[Window | None, PrefillWindow | None]:
+    """The inverse of :func:`pack_figures`."""
+    head = int.from_bytes(packed[:_HEAD_BYTES], "little")
+    numbers = list(_read(packed))
+    numbers.reverse()
+    figures: dict[str, Any] = {name: numbers.pop() if head >> bit & 1 else None for bit, name in enumerate(_NUMBERS)}
+    prompts = int(numbers.pop()) if head >> _PROMPTS & 1 else 0
+    prefill = None
+    if head >> _COUNTED & 1:
+        prefill = PrefillWindow(position, 0, at, unit, numbers.pop(), numbers.pop())
+    if head >> _NO_WINDOW & 1:
+        return None, prefill
+    if figures["generation_throughput"] is None:
+        figures["generation_throughput"] = _throughput(figures["generated_tokens"], figures["seconds"])
+    graph = head >> _GRAPH & 3
+    window = Window(
+        position,
+        0,
+        at,
+        unit,
+        **figures,
+        graph=bool(graph & 1) if graph else None,
+        prefills=prompts,
+        accepted_at=tuple(reversed(numbers)) if head >> _ACCEPTED & 1 else None,
+        origin=ORIGINS[head >> _ORIGIN & 3],
+    )
+    return window, prefill
+
+
+def _throughput(tokens: float | None, seconds: float | None) -> float | None:
+    return tokens / seconds if tokens is not None and seconds else None
+
+
+def _write(body: bytearray, value: float) -> None:
+    """Append a number: seven bits a byte, the lowest first; the lowest two of all say how it is meant."""
+    for kind, scale in _SCALES.items():
+        scaled = value * scale
+        if 0 <= scaled < _LARGEST and (whole := round(scaled)) / scale == value:
+            number = whole << 2 | kind
+            while number > 0x7F:
+                body.append(number & 0x7F | 0x80)
+                number >>= 7
+            body.append(number)
+            return
+    body.append(_DOUBLE)
+    body += struct.pack("<d", value)
+
+
+def _read(packed: bytes) -> Iterator[float]:
+    place, end = _HEAD_BYTES, len(packed)
+    while place < end:
+        number = shift = 0
+        while True:
+            byte = packed[place]
+            place += 1
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        kind = number & 3
+        if kind == _DOUBLE:
+            yield struct.unpack_from("<d", packed, place)[0]
+            place += 8
+        else:
+            yield (number >> 2) / _SCALES[kind]

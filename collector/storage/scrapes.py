@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, func, select, update
@@ -11,10 +12,11 @@ from collector.domain.arguments import Value
 from collector.domain.runs import RunRecord
 from collector.domain.series import SeriesSample
 from collector.domain.windows import Origin
+from collector.storage.live import append_live, counted_steps, last_live_window
 from collector.storage.runs import run_of_source, save_run
 from collector.storage.sources import find_sources, ordinal_in_source, runs_of_source, source_at
-from collector.storage.tables import ARGUMENTS, DECODE_SAMPLES, RUN_SOURCES, RUNS, SERIES, SERIES_SAMPLES, SOURCES
-from collector.storage.windows import append_series, counted_steps
+from collector.storage.tables import ARGUMENTS, RUN_SOURCES, RUNS, SERIES, SERIES_SAMPLES, SOURCES
+from collector.storage.windows import append_series
 
 
 class Overtaken(Exception):  # noqa: N818 - named for what is wrong
@@ -41,9 +43,7 @@ def last_scrape(connection: Connection, address: str) -> LastScrape | None:
     if not runs:
         return None
     _, run_id = runs[-1]
-    windows = DECODE_SAMPLES.c
-    query = select(func.max(windows.at)).where(windows.run_id == run_id, windows.source_id == sources[0].id)
-    at = connection.execute(query).scalar_one()
+    at = last_live_window(connection, run_id, sources[0].id)
     if at is None:
         return None
     counted = counted_steps(connection, run_id, sources[0].id, Origin.COUNTERS)
@@ -93,9 +93,11 @@ def save_scrape(
         if run_id is None
         else ordinal_in_source(connection, source_id, run_id)
     )
+    facts = replace(record, windows=[], prefills=[])
     run_id = save_run(
-        connection, record, source_id=source_id, ordinal=ordinal, run_id=run_id, deployment=deployment, at=at
+        connection, facts, source_id=source_id, ordinal=ordinal, run_id=run_id, deployment=deployment, at=at
     )
+    append_live(connection, run_id, source_id, record.windows, record.prefills)
     append_series(connection, run_id, series)
     return run_id
 

@@ -13,7 +13,9 @@ from collector.storage.relations import baseline_of, previous_of
 from collector.storage.tables import (
     ARGUMENTS,
     DECODE_SAMPLES,
+    HOUR_SAMPLES,
     JUDGEMENTS,
+    LIVE_STREAMS,
     PREFILL_SAMPLES,
     REQUEST_RESULTS,
     RUN_EVENTS,
@@ -92,11 +94,27 @@ def _chosen(query: Select[Any], run_ids: Sequence[int] | None, sample: bool | No
     return query if sample is None else query.where(_R.sample == sample)
 
 
+def _last_hour() -> Any:
+    """The last hour of a stream."""
+    own = HOUR_SAMPLES.alias("own_hours").c
+    return (
+        select(func.max(own.bucket)).where(own.stream_id == LIVE_STREAMS.c.id).correlate(LIVE_STREAMS).scalar_subquery()
+    )
+
+
 def _latest() -> list[Any]:
     """Scalar subqueries: each reads one end of an index."""
     windows, prefills = DECODE_SAMPLES.c, PREFILL_SAMPLES.c
-    arguments, events, requests = ARGUMENTS.c, RUN_EVENTS.c, REQUEST_RESULTS.c
+    arguments, events, hours = ARGUMENTS.c, RUN_EVENTS.c, HOUR_SAMPLES.c
+    requests = REQUEST_RESULTS.c
     return [
+        # Roll-ups outlive raw windows, so that letting go of those changes nothing.
+        select(func.max(hours.last_at))
+        .join_from(LIVE_STREAMS, HOUR_SAMPLES, hours.stream_id == LIVE_STREAMS.c.id)
+        .where(LIVE_STREAMS.c.run_id == _R.id, hours.bucket == _last_hour())
+        .correlate(RUNS)
+        .scalar_subquery()
+        .label("last_live"),
         select(func.max(windows.at))
         .where(windows.run_id == _R.id)
         .correlate(RUNS)

@@ -1,12 +1,15 @@
-"""The tables. Style and retention: ``docs/decisions/0001-schema.md``.
+"""The tables. Style and retention: ``docs/decisions/0001-schema.md`` and ``0004-tiers.md``.
 
-Samples (``decode_samples``, ``prefill_samples``, ``series_samples``) hold instants as seconds
-since 1970, exactly as read; everything else has times with zone. Samples are clustered by run
-and time, because every page asks for a run's windows by time.
+Samples hold instants as seconds since 1970, exactly as read; everything else has times with zone.
+They are clustered by run and time, because every page asks for a run's windows by time. Windows of
+logs (``decode_samples``, ``prefill_samples``) are known by their place in their source; those of
+watched engines (``live_samples``) by target, time and unit, with roll-ups by minute and by hour, of
+each run and of each group of runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -46,6 +49,58 @@ Key = BigInteger().with_variant(Integer, "sqlite")
 
 def _reference(name: str, target: str, *, on_delete: str = "CASCADE", **options: Any) -> Column[int]:
     return Column(name, Key, ForeignKey(f"{target}.id", ondelete=on_delete), **options)
+
+
+def _partitioned(name: str, *columns: Column[Any], key: Sequence[str], by: str, comment: str) -> Table:
+    """A table of watched engines, which is cut by time: partitions on PostgreSQL, no row ids on SQLite.
+
+    It has no foreign keys: they would be looked up for every row. ``draftscope db check`` does so.
+    """
+    return Table(
+        name,
+        METADATA,
+        *columns,
+        PrimaryKeyConstraint(*key),
+        comment=comment,
+        sqlite_with_rowid=False,
+        postgresql_partition_by=f"RANGE ({by})",
+    )
+
+
+GAUGES: Final = (
+    "running_requests",
+    "waiting_requests",
+    "tokens_in_use",
+    "kv_cache_usage",
+    "generation_throughput",
+)
+"""Figures whose windows have a mean; roll-ups keep their sum, lowest and highest value."""
+COUNTS: Final = ("seconds", "verify_steps", "accepted_tokens", "drafted_tokens", "generated_tokens")
+"""Figures of windows that add up."""
+
+
+def _rollup(name: str, owner: str, *, comment: str) -> Table:
+    """Windows of one stretch of time added up; those that know different figures stay apart (``shape``)."""
+    gauges = (name + end for name in GAUGES for end in ("", "_low", "_high"))
+    return _partitioned(
+        name,
+        Column(owner, Key, nullable=False),
+        Column("bucket", BigInteger, nullable=False, comment="its beginning, seconds since 1970"),
+        Column("shape", SmallInteger, nullable=False, comment="what is known of its windows (collector.storage.tiers)"),
+        Column("windows", Integer, nullable=False, comment="how many were added up"),
+        Column("last_at", Double, nullable=False, comment="instant of the last one"),
+        *(Column(column, Double) for column in COUNTS),
+        Column("acceptance_low", Double, comment="acceptance length of the lowest window"),
+        Column("acceptance_high", Double),
+        *(Column(column, Double) for column in gauges),
+        Column("prefills", Integer, nullable=False),
+        Column("new_tokens", Double),
+        Column("cached_tokens", Double),
+        Column("accepted_at", LargeBinary, comment="counts by position, packed (collector.storage.packing)"),
+        key=(owner, "bucket", "shape"),
+        by="bucket",
+        comment=comment,
+    )
 
 
 MODEL_CONFIGS: Final = Table(
@@ -278,6 +333,54 @@ REQUEST_RESULTS: Final = Table(
     Column("token_seconds", Double),
     PrimaryKeyConstraint("run_id", "key"),
     sqlite_with_rowid=False,
+)
+
+LIVE_STREAMS: Final = Table(
+    "live_streams",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    _reference("run_id", "runs", nullable=False),
+    _reference("source_id", "sources", nullable=False),
+    _reference("unit_id", "units", nullable=False, on_delete="RESTRICT"),
+    UniqueConstraint("run_id", "source_id", "unit_id"),
+    comment="what is watched: a unit of a run at an address",
+)
+
+LIVE_SAMPLES: Final = _partitioned(
+    "live_samples",
+    Column("stream_id", Key, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("place", BigInteger, nullable=False, comment="its position less its instant in milliseconds, mostly 0"),
+    Column("figures", LargeBinary, nullable=False, comment="window and prompts, packed (collector.storage.packing)"),
+    key=("stream_id", "at", "place"),
+    by="at",
+    comment="windows of watched engines",
+)
+
+MINUTE_SAMPLES: Final = _rollup("minute_samples", "stream_id", comment="live_samples by minute")
+HOUR_SAMPLES: Final = _rollup("hour_samples", "stream_id", comment="live_samples by hour")
+FLEET_MINUTE_SAMPLES: Final = _rollup(
+    "fleet_minute_samples", "group_id", comment="minute_samples of all runs of a group"
+)
+FLEET_HOUR_SAMPLES: Final = _rollup("fleet_hour_samples", "group_id", comment="hour_samples of all runs of a group")
+
+GROUPS: Final = Table(
+    "run_groups",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("name", Text, nullable=False, unique=True, comment="the deployment's name, else what its runs serve"),
+)
+
+LEASES: Final = Table(
+    "leases",
+    METADATA,
+    Column("name", String(32), primary_key=True, comment="what only one process may do at a time"),
+    Column(
+        "token", BigInteger, nullable=False, comment="grows with every holder; who holds an older one may not write"
+    ),
+    Column("holder", Text, nullable=False, comment="host and process"),
+    Column("backend", Integer, comment="the holder's session on the PostgreSQL server"),
+    Column("renewed_at", Instant, nullable=False, comment="last sign of life, by the server's clock"),
 )
 
 SERIES: Final = Table(

@@ -1,0 +1,235 @@
+"""Roll-ups: windows of watched engines added up by minute and by hour, of each run and of each group of runs.
+
+They are kept on write, so that any chart reads few rows and old raw windows can be let go. Counts are
+summed, so that ratios are ratios of sums; gauges keep their sum, lowest and highest value, so that no dip
+is lost. Windows that know different figures are never added up: each sum stands for all of its windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Connection, Table, func, select
+
+from collector.domain.windows import Origin, PrefillWindow, Window
+from collector.storage.bulk import replace_rows, rows_of
+from collector.storage.packing import ORIGIN_CODES, ORIGINS, pack_counts, unpack_counts
+from collector.storage.tables import (
+    COUNTS,
+    FLEET_HOUR_SAMPLES,
+    FLEET_MINUTE_SAMPLES,
+    GAUGES,
+    HOUR_SAMPLES,
+    MINUTE_SAMPLES,
+)
+
+MINUTE: Final = 60
+HOUR: Final = 3600
+
+Values: TypeAlias = list[Any]
+"""What windows add up to: the columns of a roll-up behind its key, counts by position as a tuple."""
+Key: TypeAlias = tuple[int, ...]
+
+_KNOWN: Final = ("seconds", "verify_steps", "drafted_tokens", "generated_tokens", *GAUGES, "accepted_at")
+"""Figures that a window may lack; each has a bit of the shape. Behind them: is the graph known, was it used; did anything run."""
+_GRAPH_KNOWN: Final = 1 << (len(_KNOWN) + 2)
+_GRAPH: Final = _GRAPH_KNOWN << 1
+_BUSY: Final = _GRAPH << 1
+NO_WINDOW: Final = -1
+"""The shape of prompts without a window."""
+
+
+def shape_of(window: Window) -> int:
+    """Where a window's figures come from and which of them are known."""
+    shape = ORIGIN_CODES[window.origin]
+    for bit, name in enumerate(_KNOWN, 2):
+        value = getattr(window, name)
+        if value is not None and value == value:  # noqa: PLR0124 - NaN
+            shape |= 1 << bit
+    if window.graph is not None:
+        shape |= _GRAPH_KNOWN | (_GRAPH if window.graph else 0)
+    return shape | (_BUSY if window.running_requests else 0)
+
+
+def values_of(window: Window) -> Values:
+    """What one window adds to a roll-up."""
+    figures = {name: _number(getattr(window, name)) for name in (*COUNTS, *GAUGES)}
+    steps, accepted = figures["verify_steps"], figures["accepted_tokens"]
+    length = 1 + accepted / steps if steps and accepted is not None else None
+    gauges = (figures[name] for name in GAUGES for _ in range(3))
+    counts = (figures[name] for name in COUNTS)
+    return [1, window.at, *counts, length, length, *gauges, window.prefills, None, None, window.accepted_at]
+
+
+def values_of_prefill(prefill: PrefillWindow) -> Values:
+    """What one prefill batch adds to a roll-up."""
+    nothing = [None] * (len(COUNTS) + 2 + 3 * len(GAUGES))
+    return [0, prefill.at, *nothing, 0, prefill.new_tokens, prefill.cached_tokens, None]
+
+
+def merged(one: Values, other: Values) -> Values:
+    """What two stretches add up to."""
+    return [rule(first, second) for rule, first, second in zip(_RULES, one, other, strict=True)]
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or value != value else value  # noqa: PLR0124 - NaN
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else one + other
+
+
+def _lowest(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else min(one, other)
+
+
+def _highest(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else max(one, other)
+
+
+def _by_position(one: tuple[float, ...] | None, other: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    return tuple(map(sum, zip(longer, (*shorter, *[0.0] * (len(longer) - len(shorter))), strict=True)))
+
+
+_RULES: Final[tuple[Callable[[Any, Any], Any], ...]] = (
+    _sum,
+    _highest,
+    *(_sum,) * len(COUNTS),
+    _lowest,
+    _highest,
+    *(_sum, _lowest, _highest) * len(GAUGES),
+    *(_sum,) * 3,
+    _by_position,
+)
+
+
+# ---- writing
+
+
+def add_to_rollups(
+    connection: Connection,
+    group_id: int,
+    windows: Iterable[tuple[int, Window]],
+    prefills: Iterable[tuple[int, PrefillWindow]],
+) -> None:
+    """Add windows and prefills, each with the id of its stream, that were not stored before, to all roll-ups."""
+    by_minute: dict[Key, Values] = {}
+    for stream_id, window in windows:
+        _add(by_minute, (stream_id, bucket_of(window.at, MINUTE), shape_of(window)), values_of(window))
+    for stream_id, prefill in prefills:
+        _add(by_minute, (stream_id, bucket_of(prefill.at, MINUTE), NO_WINDOW), values_of_prefill(prefill))
+    for own_table, group_table, width in (
+        (MINUTE_SAMPLES, FLEET_MINUTE_SAMPLES, MINUTE),
+        (HOUR_SAMPLES, FLEET_HOUR_SAMPLES, HOUR),
+    ):
+        own: dict[Key, Values] = {}
+        of_group: dict[Key, Values] = {}
+        for (stream_id, minute, shape), values in by_minute.items():
+            bucket = bucket_of(minute, width)
+            _add(own, (stream_id, bucket, shape), values)
+            _add(of_group, (group_id, bucket, shape), values)
+        _merge_into(connection, own_table, own)
+        _merge_into(connection, group_table, of_group)
+
+
+def bucket_of(at: float, width: int) -> int:
+    """The beginning of the stretch that an instant lies in."""
+    return int(at // width) * width
+
+
+def _add(parts: dict[Key, Values], key: Key, values: Values) -> None:
+    known = parts.get(key)
+    parts[key] = values if known is None else merged(known, values)
+
+
+def _merge_into(connection: Connection, table: Table, parts: Mapping[Key, Values]) -> None:
+    """Add parts to the rows that are there."""
+    if not parts:
+        return
+    owners = ", ".join({str(key[0]) for key in parts})
+    first, last = min(key[1] for key in parts), max(key[1] for key in parts)
+    stored = rows_of(
+        connection,
+        f"SELECT * FROM {table.name} "  # noqa: S608 - our names and numbers
+        f"WHERE {table.columns.keys()[0]} IN ({owners}) AND bucket BETWEEN {first} AND {last}",
+    )
+    total = dict(parts)
+    for row in stored:
+        key = tuple(row[:3])
+        if key in total:
+            total[key] = merged(values_in(row), total[key])
+    replace_rows(connection, table, [(*key, *values[:-1], pack_counts(values[-1])) for key, values in total.items()])
+
+
+def values_in(row: Sequence[Any]) -> Values:
+    """What a stored roll-up holds."""
+    return [*row[3:-1], unpack_counts(row[-1])]
+
+
+# ---- reading
+
+
+_VALUE_NAMES: Final = tuple(column.name for column in list(MINUTE_SAMPLES.columns)[3:])
+
+
+def long_window(shape: int, values: Values, unit: str) -> Window | None:
+    """The window that a roll-up's windows add up to; gauges are their mean. ``None`` for prompts alone."""
+    figures = dict(zip(_VALUE_NAMES, values, strict=True))
+    number = figures["windows"]
+    if shape == NO_WINDOW or not number:
+        return None
+    counts: dict[str, Any] = {name: figures[name] for name in COUNTS}
+    means: dict[str, Any] = {name: None if figures[name] is None else figures[name] / number for name in GAUGES}
+    return Window(
+        position=round(figures["last_at"] * 1000),
+        line=0,
+        at=figures["last_at"],
+        unit=unit,
+        **counts,
+        **means,
+        graph=bool(shape & _GRAPH) if shape & _GRAPH_KNOWN else None,
+        prefills=figures["prefills"],
+        accepted_at=figures["accepted_at"],
+        origin=origin_of(shape),
+    )
+
+
+def long_prefill(values: Values, unit: str) -> PrefillWindow | None:
+    """The prompts that a roll-up's prefill batches add up to."""
+    figures = dict(zip(_VALUE_NAMES, values, strict=True))
+    if figures["new_tokens"] is None:
+        return None
+    at = figures["last_at"]
+    return PrefillWindow(round(at * 1000), 0, at, unit, figures["new_tokens"], figures["cached_tokens"])
+
+
+def origin_of(shape: int) -> Origin:
+    """Where the windows of a shape come from."""
+    return ORIGINS[shape & 3]
+
+
+def old_rollups(
+    connection: Connection, stream_ids: Sequence[int], raw_from: Mapping[int, float]
+) -> Iterator[tuple[int, int, Values]]:
+    """What is known of streams from before their raw windows: stream, shape and values.
+
+    By minute, and by hour from before the first minute. ``raw_from`` is the instant of the first raw
+    window of each stream that still has one.
+    """
+    finer = dict(raw_from)
+    for table, width in ((MINUTE_SAMPLES, MINUTE), (HOUR_SAMPLES, HOUR)):
+        columns = table.c
+        first = select(columns.stream_id, func.min(columns.bucket)).where(columns.stream_id.in_(stream_ids))
+        begins: dict[int, float] = dict(connection.execute(first.group_by(columns.stream_id)).all())
+        for stream_id in begins:
+            query = select(table).where(columns.stream_id == stream_id).order_by(columns.bucket)
+            if stream_id in finer:
+                query = query.where(columns.bucket < bucket_of(finer[stream_id], width))
+            for row in connection.execute(query):
+                yield stream_id, row.shape, values_in(row)
+        finer |= begins
