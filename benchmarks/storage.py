@@ -381,7 +381,7 @@ def reading(replicas: int, days: int, runs: int, url: str | None) -> None:
         ])  # fmt: skip
         ratio = raw * replicas * 30 / days / rolled
         print(
-            f"  fleet-month: {raw * replicas * 30 / days:.1f} CPU s raw, {by_hour * 1e3:.0f} ms by hour of each, {rolled * 1e3:.2f} ms of the group"
+            f"  fleet-month: {raw * replicas * 30 / days:.1f} CPU s raw, {by_hour * 1e3:.0f} ms by hour, {rolled * 1e3:.2f} ms of the group"
         )
         told(f"{kind}: fleet-month from roll-ups over raw", f"x{ratio:,.0f}", ">= x100", met=ratio >= 100)
 

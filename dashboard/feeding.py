@@ -82,8 +82,10 @@ class Feeding:
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for task in waiting:
                     task.cancel()
-            self._sources = ()
-            await asyncio.gather(*ended, *self._take_over(pool))
+            readings, self._readings = self._readings, []
+            for reading in readings:
+                reading.stop.set()
+            await asyncio.gather(*ended, *(reading.task for reading in readings if reading.task is not None))
 
     def _take_over(self, pool: ThreadPoolExecutor) -> list[asyncio.Task[None]]:
         """Begin with sources that are new and end those that are gone; gives the tasks of these."""

@@ -19,6 +19,7 @@ from collector.domain.errors import DraftscopeError, RefusedError
 from collector.log_writer import Owner
 from collector.pushed_logs import PushedLogs
 from collector.storage.engine import Database
+from collector.storage.leadership import Leadership
 from dashboard.alert_book import AlertBook
 from dashboard.alerts import Alerting
 from dashboard.api import logs, requests, traces
@@ -29,12 +30,14 @@ from dashboard.database import pushed_folder
 from dashboard.database_store import DatabaseStore
 from dashboard.diagnoses import Diagnoses
 from dashboard.doctor import Doctor
+from dashboard.electing import Election
 from dashboard.exporter.endpoint import Exporter, metrics_router
 from dashboard.feeding import Feeding
 from dashboard.judging import Sweep
 from dashboard.outbox import Outbox
 from dashboard.pushing import Pushing
 from dashboard.reminders import Reminders
+from dashboard.retaining import Retaining
 from dashboard.settings import Settings, address_of
 from dashboard.uploading import Uploads
 
@@ -115,18 +118,20 @@ def run_service(
 
     Raises:
         RefusedError: the place to listen on is open to others and no token is set, or it is taken.
+        StorageError: another service collects into the same SQLite file.
     """
     service = settings.service
     refuse_open_bind(service.host, service.token.reveal() if service.token else None)
     diagnoses = Diagnoses(database, settings.thresholds)
-    collection = Collection(database, settings.targets)
-    feeding = Feeding(database, settings.sources)
+    leadership = Leadership(database)
+    leadership.take()
+    collection = Collection(leadership.database, settings.targets)
+    feeding = Feeding(leadership.database, settings.sources)
     pushed = PushedLogs(Owner(database, time.time), pushed_folder(database.name))
     quiet_until = time.time() + settings.alerts.quiet_start_seconds
     alerting = Alerting(settings.channels, settings.public_url, quiet_until)
     workers: list[Worker] = [
-        collection,
-        feeding,
+        Election(leadership, (collection, feeding, Retaining(leadership.database, settings.retention))),
         Pushing(pushed),
         Sweep(diagnoses, alerting),
         Outbox(database, settings.channels),

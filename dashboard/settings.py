@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from analysis.thresholds import Thresholds
 from collector.domain.errors import MalformedInput, UnknownName, UnreadableInput
+from collector.storage.limits import Retention
 from dashboard.exporter.choices import ExporterChoices, read_choices
 from dashboard.feeds import read_sources
 from dashboard.feeds.base import HttpSource, Source
@@ -68,6 +69,7 @@ class Settings:
     service: Service = field(default_factory=Service)
     thresholds: Thresholds = field(default_factory=Thresholds)
     alerts: Alerts = field(default_factory=Alerts)
+    retention: Retention = field(default_factory=Retention)
     channels: tuple[Channel, ...] = ()
     targets: tuple[Target, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -116,7 +118,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
     path, table = _read_file(file, environ)
     where = str(path) if path else ""
     top = [item.name for item in fields(Service)]
-    refuse_unknown(table, [*top, "thresholds", "exporter", "alerts", "targets", "sources"], where)
+    refuse_unknown(table, [*top, "thresholds", "exporter", "alerts", "retention", "targets", "sources"], where)
     service = {key: table[key] for key in top if key in table}
     thresholds = _table(table, "thresholds", where)
     place = where
@@ -131,6 +133,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] = os.envi
         read_table(Service, service, place),
         read_table(Thresholds, thresholds, f"{place}, [thresholds]"),
         _alerts(table, where),
+        _retention(table, where),
         _channels(table, where),
         read_targets(table.get("targets", []), where),
         read_sources(table.get("sources", []), where),
@@ -207,6 +210,19 @@ def _alerts(table: Mapping[str, Any], where: str) -> Alerts:
     alerts = _table(table, "alerts", where)
     refuse_unknown(alerts, [*(item.name for item in fields(Alerts)), "channel"], place)
     return read_table(Alerts, {key: value for key, value in alerts.items() if key != "channel"}, place)
+
+
+def _retention(table: Mapping[str, Any], where: str) -> Retention:
+    place = f"{where}, [retention]"
+    limits = read_table(Retention, _table(table, "retention", where), place)
+    if not 2 <= limits.raw_hours <= 24 * limits.minute_days <= 24 * limits.hour_days:
+        raise MalformedInput(
+            "a coarser tier is kept for less long than a finer one",
+            why=f"raw {limits.raw_hours:g} hours, minutes {limits.minute_days:g} days, hours {limits.hour_days:g} days",
+            where=place,
+            hint="raw_hours at least 2, then minute_days, then hour_days",
+        )
+    return limits
 
 
 def _channels(table: Mapping[str, Any], where: str) -> tuple[Channel, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
@@ -20,8 +20,12 @@ BUSY_SECONDS: Final = 15.0
 """How long a writer waits for another one."""
 _BEGIN_OPTION: Final = "draftscope_begin"
 _WRITER_LOCK: Final = text(
-    "SELECT set_config('lock_timeout', :patience, true), pg_advisory_xact_lock(:product, hashtext(current_schema()))"
+    "SELECT set_config('lock_timeout', :patience, true), "
+    "set_config('idle_in_transaction_session_timeout', :idle, true), "
+    "pg_advisory_xact_lock(:product, hashtext(current_schema()))"
 )
+_IDLE: Final = "5s"
+"""A writer that does nothing for so long (stopped, or cut off) loses its session, so that others can write."""
 _PRODUCT: Final = 0x6472_6166
 """First half of the key of the PostgreSQL lock that a writer holds ("draf")."""
 
@@ -29,9 +33,14 @@ _PRODUCT: Final = 0x6472_6166
 class Database:
     """An open database. Close it, or use it as a context manager."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, fence: Callable[[Connection], None] | None = None) -> None:
         """Use :func:`open_database`."""
         self.engine = engine
+        self._fence = fence
+
+    def fenced(self, fence: Callable[[Connection], None]) -> Database:
+        """The same database; each of its transactions first calls ``fence``, which may raise."""
+        return Database(self.engine, fence=fence)
 
     @property
     def name(self) -> str:
@@ -51,7 +60,9 @@ class Database:
         with self._work("BEGIN IMMEDIATE") as connection:
             if connection.dialect.name == "postgresql":
                 patience = f"{BUSY_SECONDS * 1000:.0f}ms"
-                connection.execute(_WRITER_LOCK, {"patience": patience, "product": _PRODUCT})
+                connection.execute(_WRITER_LOCK, {"patience": patience, "idle": _IDLE, "product": _PRODUCT})
+            if self._fence is not None:
+                self._fence(connection)
             yield connection
 
     @contextmanager
@@ -148,7 +159,7 @@ def _bring_up_to_date(database: Database, *, migrate: bool) -> None:
             "the database has no draftscope schema" if found is None else "the database has an older schema",
             why=f"its schema is {found or 'empty'}, this release needs {schema.head()}",
             where=database.name,
-            hint="draftscope db upgrade",
+            hint="draftscope db upgrade, or draftscope serve --migrate",
         )
     schema.upgrade(database.engine.execution_options(**{_BEGIN_OPTION: "BEGIN IMMEDIATE"}))
 

@@ -68,10 +68,15 @@ def current(engine: Engine) -> str | None:
         StorageError: it holds tables of something else, or of a newer release.
     """
     with engine.connect() as connection:
-        return _current(connection)
+        return revision(connection)
 
 
-def _current(connection: Connection) -> str | None:
+def revision(connection: Connection) -> str | None:
+    """The same on a connection.
+
+    Raises:
+        StorageError: as :func:`current`.
+    """
     tables = set(inspect(connection).get_table_names())
     if _VERSION_TABLE not in tables:
         if tables:
@@ -85,15 +90,15 @@ def _current(connection: Connection) -> str | None:
     found = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).scalars().all()  # noqa: S608 - a constant
     if not found:
         return None
-    revision = str(found[0])
-    if revision not in revisions():
+    stored = str(found[0])
+    if stored not in revisions():
         raise StorageError(
             "the database was made by a newer draftscope",
-            why=f"its schema is {revision}; this release knows up to {head()}",
+            why=f"its schema is {stored}; this release knows up to {head()}",
             where=connection.engine.url.render_as_string(hide_password=True),
             hint="upgrade draftscope, or give another database",
         )
-    return revision
+    return stored
 
 
 def upgrade(engine: Engine) -> None:
@@ -107,7 +112,7 @@ def upgrade(engine: Engine) -> None:
     with engine.begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
-        if _current(connection) != head():
+        if revision(connection) != head():
             config = alembic_config()
             config.attributes["connection"] = connection
             command.upgrade(config, "head")

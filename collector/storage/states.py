@@ -25,6 +25,7 @@ from collector.storage.tables import (
 )
 
 _R = RUNS.c
+_COLUMNS = len(RUNS.columns)
 
 
 def run_states(
@@ -40,7 +41,9 @@ def run_states(
     parts: dict[int, list[Any]] = {}
     registered = registered_figures(connection)
     for row in connection.execute(_chosen(select(RUNS, *_latest()), run_ids, sample).order_by(_R.id)):
-        parts[row.id] = [list(row), *(registered if row.validation_id is None else ())]
+        stored, instants, counts = row[:_COLUMNS], row[_COLUMNS : _COLUMNS + 3], row[_COLUMNS + 3 :]
+        last = max((at for at in instants if at is not None), default=None)
+        parts[row.id] = [list(stored), last, *counts, *(registered if row.validation_id is None else ())]
     read = select(RUN_SOURCES.c.run_id, SOURCES.c.id, SOURCES.c.byte_offset, SOURCES.c.understood, SOURCES.c.unread)
     query = _chosen(read.join_from(RUN_SOURCES, SOURCES).join(RUNS, _R.id == RUN_SOURCES.c.run_id), run_ids, sample)
     for row in connection.execute(query.order_by(RUN_SOURCES.c.run_id, SOURCES.c.id)):

@@ -379,7 +379,6 @@ LEASES: Final = Table(
         "token", BigInteger, nullable=False, comment="grows with every holder; who holds an older one may not write"
     ),
     Column("holder", Text, nullable=False, comment="host and process"),
-    Column("backend", Integer, comment="the holder's session on the PostgreSQL server"),
     Column("renewed_at", Instant, nullable=False, comment="last sign of life, by the server's clock"),
 )
 

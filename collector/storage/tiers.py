@@ -118,11 +118,7 @@ def add_to_rollups(
     prefills: Iterable[tuple[int, PrefillWindow]],
 ) -> None:
     """Add windows and prefills, each with the id of its stream, that were not stored before, to all roll-ups."""
-    by_minute: dict[Key, Values] = {}
-    for stream_id, window in windows:
-        _add(by_minute, (stream_id, bucket_of(window.at, MINUTE), shape_of(window)), values_of(window))
-    for stream_id, prefill in prefills:
-        _add(by_minute, (stream_id, bucket_of(prefill.at, MINUTE), NO_WINDOW), values_of_prefill(prefill))
+    by_minute = rolled_up(windows, prefills, MINUTE)
     for own_table, group_table, width in (
         (MINUTE_SAMPLES, FLEET_MINUTE_SAMPLES, MINUTE),
         (HOUR_SAMPLES, FLEET_HOUR_SAMPLES, HOUR),
@@ -135,6 +131,27 @@ def add_to_rollups(
             _add(of_group, (group_id, bucket, shape), values)
         _merge_into(connection, own_table, own)
         _merge_into(connection, group_table, of_group)
+
+
+def replace_rollups(
+    connection: Connection, windows: Iterable[tuple[int, Window]], prefills: Iterable[tuple[int, PrefillWindow]]
+) -> None:
+    """Store the roll-ups of all windows and prefills of streams in place of what was there; they belong to no fleet."""
+    given = list(windows), list(prefills)
+    for table, width in ((MINUTE_SAMPLES, MINUTE), (HOUR_SAMPLES, HOUR)):
+        _store(connection, table, rolled_up(*given, width))
+
+
+def rolled_up(
+    windows: Iterable[tuple[int, Window]], prefills: Iterable[tuple[int, PrefillWindow]], width: int
+) -> dict[Key, Values]:
+    """What windows and prefills of streams add up to, by stream, stretch of ``width`` seconds and shape."""
+    parts: dict[Key, Values] = {}
+    for stream_id, window in windows:
+        _add(parts, (stream_id, bucket_of(window.at, width), shape_of(window)), values_of(window))
+    for stream_id, prefill in prefills:
+        _add(parts, (stream_id, bucket_of(prefill.at, width), NO_WINDOW), values_of_prefill(prefill))
+    return parts
 
 
 def bucket_of(at: float, width: int) -> int:
@@ -163,7 +180,13 @@ def _merge_into(connection: Connection, table: Table, parts: Mapping[Key, Values
         key = tuple(row[:3])
         if key in total:
             total[key] = merged(values_in(row), total[key])
-    replace_rows(connection, table, [(*key, *values[:-1], pack_counts(values[-1])) for key, values in total.items()])
+    _store(connection, table, total)
+
+
+def _store(connection: Connection, table: Table, parts: Mapping[Key, Values]) -> None:
+    if parts:
+        rows = [(*key, *values[:-1], pack_counts(values[-1])) for key, values in parts.items()]
+        replace_rows(connection, table, rows)
 
 
 def values_in(row: Sequence[Any]) -> Values:

@@ -77,21 +77,23 @@ def load_windows(
 
     Of watched engines the older ones have been added up to longer ones (:mod:`collector.storage.tiers`).
     """
-    query = _between(
-        select(DECODE_SAMPLES).where(DECODE_SAMPLES.c.run_id.in_(run_ids)), DECODE_SAMPLES.c.at, since, until
-    )
+    found = [*log_windows(connection, run_ids), *live_windows(connection, run_ids)]
+    of_run: dict[int, list[Window]] = {run_id: [] for run_id in run_ids}
+    for placed in sorted(_those_between(found, since, until), key=_place):
+        of_run[placed.run_id].append(placed.what)
+    return of_run
+
+
+def log_windows(connection: Connection, run_ids: Sequence[int]) -> list[Placed]:
+    """The windows that logs tell of runs."""
     units = unit_names(connection)
     found: list[Placed] = []
-    for row in connection.execute(query):
+    for row in connection.execute(select(DECODE_SAMPLES).where(DECODE_SAMPLES.c.run_id.in_(run_ids))):
         run_id, source_id, position, line, at, unit, *figures, accepted_at, origin = row
         counts = unpack_counts(accepted_at)
         window = Window._make([position, line, at, units[unit], *map(_number, figures), counts, ORIGINS[origin]])
         found.append(Placed(run_id, source_id, position, at, unit, window))
-    found += _those_between(live_windows(connection, run_ids), since, until)
-    of_run: dict[int, list[Window]] = {run_id: [] for run_id in run_ids}
-    for placed in sorted(found, key=_place):
-        of_run[placed.run_id].append(placed.what)
-    return of_run
+    return found
 
 
 def _those_between(found: Iterable[Placed], since: float | None, until: float | None) -> list[Placed]:
@@ -117,16 +119,21 @@ def has_windows(connection: Connection, run_id: int) -> bool:
 
 def load_prefills(connection: Connection, run_id: int) -> list[PrefillWindow]:
     """The prefill batches of a run in the order of their sources; as :func:`load_windows`."""
+    found = [*log_prefills(connection, run_id), *live_prefills(connection, [run_id])]
+    return [placed.what for placed in sorted(found, key=_place)]
+
+
+def log_prefills(connection: Connection, run_id: int) -> list[Placed]:
+    """The prefill batches that logs tell of a run."""
     query = select(PREFILL_SAMPLES).where(PREFILL_SAMPLES.c.run_id == run_id)
     units = unit_names(connection)
-    found = [
+    return [
         Placed(
             run_id, source, position, at, unit,
             PrefillWindow(position, line, at, units[unit], _number(new), _number(cached)),
         )
         for _run, source, position, line, at, unit, new, cached in connection.execute(query)
     ]  # fmt: skip
-    return [placed.what for placed in sorted([*found, *live_prefills(connection, [run_id])], key=_place)]
 
 
 def mean_running_requests(connection: Connection, run_id: int) -> float | None:

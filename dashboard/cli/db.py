@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
-from dashboard.cli.console import output
+from dashboard.cli.console import EXIT_FINDINGS, errors, output
 from dashboard.cli.serve import ConfigOption
 
 
@@ -13,6 +17,10 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Care of the database.", rich_markup_mode=None)
     group.command()(upgrade)
     group.command()(current)
+    group.command()(prune)
+    group.command()(export)
+    group.command(name="import")(import_)
+    group.command()(check)
     app.add_typer(group, name="db")
 
 
@@ -36,3 +44,100 @@ def current(config: ConfigOption = None) -> None:
     name, found = stored_schema(address_of_database(load_settings(config).service.database_url))
     state = "newest" if found == head() else f"this release needs {head()}: draftscope db upgrade"
     output().print(f"{name} has {f'schema {found}' if found else 'no schema'} ({state})", markup=False, soft_wrap=True)
+
+
+def prune(
+    config: ConfigOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be deleted, and delete nothing.")] = False,
+    logs_before: Annotated[
+        str,
+        typer.Option(
+            "--logs-before",
+            metavar="AGE",
+            help="Also add up the windows of logs whose run ended so long ago (90d) by minute and by hour.",
+        ),
+    ] = "",
+) -> None:
+    """Delete samples that are older than [retention] says; watched engines keep their roll-ups."""
+    from collector.storage.retention import due_cuts, let_go, prune_logs
+    from collector.storage.retention import logs_before as logs_that_ended
+    from dashboard.database import open_configured
+    from dashboard.durations import duration
+    from dashboard.settings import load_settings
+
+    settings = load_settings(config)
+    now = time.time()
+    ended = now - duration(logs_before, "--logs-before") if logs_before else None
+    with open_configured(settings.service.database_url) as database:
+        runs: list[tuple[int, int]] = []
+        if dry_run:
+            with database.reading() as connection:
+                runs = [] if ended is None else logs_that_ended(connection, ended)
+                cuts = due_cuts(connection, settings.retention, now=now)
+        else:
+            runs = [] if ended is None else list(prune_logs(database, ended))
+            cuts = let_go(database, settings.retention, now=now)
+    console = output()
+    verb = "would be" if dry_run else "were"
+    for cut in cuts:
+        until = time.strftime("%Y-%m-%d %H:%M", time.gmtime(cut.before))
+        console.print(f"{cut.table:<22} {cut.rows:>12,} rows before {until} UTC", markup=False, soft_wrap=True)
+    if ended is not None:
+        windows = sum(count for _, count in runs)
+        console.print(f"logs: {windows:,} windows of {len(runs):,} runs {verb} added up", markup=False, soft_wrap=True)
+    total = sum(cut.rows for cut in cuts)
+    console.print(f"{total:,} rows {verb} deleted", markup=False, soft_wrap=True)
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="A new folder, for one Parquet file a table.")],
+    config: ConfigOption = None,
+) -> None:
+    """Write the whole database as Parquet files, which pandas, DuckDB and others read."""
+    from collector.storage.archive import export_database
+    from dashboard.database import open_configured
+    from dashboard.settings import load_settings
+
+    with open_configured(load_settings(config).service.database_url) as database:
+        rows = export_database(database, folder, _progress)
+    _tell(rows, f"in {folder}")
+
+
+def import_(
+    folder: Annotated[Path, typer.Argument(help="The folder of an export.")], config: ConfigOption = None
+) -> None:
+    """Fill an empty database from an export: all of it or nothing."""
+    from collector.storage.archive import import_database
+    from dashboard.database import open_configured
+    from dashboard.settings import load_settings
+
+    with open_configured(load_settings(config).service.database_url) as database:
+        rows = import_database(database, folder, _progress)
+        _tell(rows, f"from {folder} in {database.name}")
+
+
+def check(config: ConfigOption = None) -> None:
+    """Look whether the database is whole: schema, file, keys, and roll-ups against what they were made of."""
+    from collector.storage.check import check_database
+    from dashboard.database import open_configured
+    from dashboard.settings import load_settings
+
+    console, whole = output(), True
+    with open_configured(load_settings(config).service.database_url) as database:
+        for result in check_database(database):
+            whole = whole and not result.problem
+            state = f"problem: {result.problem}" if result.problem else "fine"
+            console.print(f"{result.what:<40} {state}", markup=False, soft_wrap=True)
+    if not whole:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _progress(table: str, rows: int) -> None:
+    console = errors()
+    if console.is_terminal:
+        console.print(f"{table}: {rows:,} rows", markup=False, end="\r")
+
+
+def _tell(rows: dict[str, int], where: str) -> None:
+    console = output()
+    console.print(f"{sum(rows.values()):,} rows of {len(rows)} tables {where}", markup=False, soft_wrap=True)

@@ -21,6 +21,10 @@ PortOption = Annotated[
     int | None, typer.Option(help="Port to listen on; default 8787; 0 takes a free one.", min=0, max=65535)
 ]
 
+MigrateOption = Annotated[
+    bool, typer.Option("--migrate", help="Bring a PostgreSQL database to this release's schema; SQLite always is.")
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
@@ -28,7 +32,9 @@ def register(app: typer.Typer) -> None:
     app.command()(demo)
 
 
-def serve(host: HostOption = None, port: PortOption = None, config: ConfigOption = None) -> None:
+def serve(
+    host: HostOption = None, port: PortOption = None, config: ConfigOption = None, migrate: MigrateOption = False
+) -> None:
     """Serve dashboard, API and metrics, watch targets, judge what comes in and send alerts, until stopped."""
     from dashboard.api.security import refuse_open_bind
     from dashboard.database import open_configured
@@ -39,7 +45,7 @@ def serve(host: HostOption = None, port: PortOption = None, config: ConfigOption
     token = settings.service.token
     refuse_open_bind(settings.service.host, token.reveal() if token else None)
     log_to_stderr(settings)
-    with open_configured(settings.service.database_url) as database:
+    with open_configured(settings.service.database_url, migrate=migrate) as database:
         run_service(
             database,
             settings,

@@ -775,7 +775,6 @@ def upgrade() -> None:
             comment="grows with every holder; who holds an older one may not write",
         ),
         sa.Column("holder", sa.String(), nullable=False, comment="host and process"),
-        sa.Column("backend", sa.Integer(), nullable=True, comment="the holder's session on the PostgreSQL server"),
         sa.Column("renewed_at", INSTANT, nullable=False, comment="last sign of life, by the server's clock"),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_leases")),
     )

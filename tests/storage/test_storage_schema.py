@@ -66,7 +66,7 @@ def test_sqlite_migrates_itself(sqlite_url: str) -> None:
 def test_postgresql_asks_before_it_is_migrated(postgres_url: str) -> None:
     with pytest.raises(StorageError, match="no draftscope schema") as caught:
         open_database(postgres_url)
-    assert caught.value.hint == "draftscope db upgrade"
+    assert caught.value.hint == "draftscope db upgrade, or draftscope serve --migrate"
     with open_database(postgres_url, migrate=True) as database:
         assert schema.current(database.engine) == schema.head()
     open_database(postgres_url).close()

@@ -1,0 +1,335 @@
+"""The whole database as Parquet files, one a table, and back.
+
+Any program that reads Parquet can use them: instants are times with zone, JSON is text, packed figures are columns
+of their own, counts by position are lists.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from shutil import rmtree
+from types import ModuleType
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Double,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    Table,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
+
+from collector.domain.arguments import UNSEEN
+from collector.domain.errors import MalformedInput, RefusedError, UnreadableInput
+from collector.domain.windows import PrefillWindow, Window
+from collector.storage.bulk import add_rows
+from collector.storage.engine import Database
+from collector.storage.packing import pack_counts, pack_figures, unpack_counts, unpack_figures
+from collector.storage.partitions import SPANS, make_room
+from collector.storage.schema import head
+from collector.storage.tables import DECODE_SAMPLES, LEASES, LIVE_SAMPLES, METADATA, PREFILL_SAMPLES, SERIES_SAMPLES
+from collector.storage.types import Instant, Json, SeenJson, dump_json, load_json
+
+FORMAT: Final = "draftscope.export/1"
+MANIFEST: Final = "draftscope.json"
+"""Written last: a folder without it is no whole export."""
+_BATCH: Final = 20_000
+_FIGURES: Final = Window._fields[4:]
+_PROMPTS: Final = ("new_tokens", "cached_tokens")
+_NUMBERS: Final = {*SPANS, DECODE_SAMPLES.name, PREFILL_SAMPLES.name, SERIES_SAMPLES.name}
+"""Tables of plain numbers, which go to the driver as they are."""
+
+Progress = Callable[[str, int], None]
+"""Called with a table's name and how many of its rows are done."""
+
+
+def _tables() -> list[Table]:
+    return [table for table in METADATA.sorted_tables if table is not LEASES]
+
+
+def _silent(_table: str, _rows: int) -> None:
+    """Report no progress."""
+
+
+# ---- writing
+
+
+def export_database(database: Database, folder: Path, progress: Progress = _silent) -> dict[str, int]:
+    """Write everything into a new folder, as it stands at one moment; returns the rows of each table.
+
+    Raises:
+        RefusedError: the folder is there and not empty, cannot be made, or pyarrow is not installed.
+        StorageError: the database refused.
+    """
+    arrow, parquet = _pyarrow()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RefusedError("the folder is not empty", where=str(folder), hint="give a new one")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise RefusedError("the folder cannot be made", why=error.strerror or "", where=str(folder)) from error
+    try:
+        written = {}
+        with database.reading() as connection:
+            for table in _tables():
+                schema = _schema(arrow, table)
+                rows = 0
+                with parquet.ParquetWriter(work / f"{table.name}.parquet", schema, compression="zstd") as writer:
+                    for part in _batches(connection, table):
+                        writer.write_table(arrow.Table.from_pylist(part, schema=schema))
+                        rows += len(part)
+                        progress(table.name, rows)
+                written[table.name] = rows
+        manifest = {"format": FORMAT, "schema": head(), "rows": written}
+        (work / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        work.chmod(0o755)
+        with suppress(OSError):
+            folder.rmdir()
+        work.replace(folder)
+    except OSError as error:
+        raise RefusedError(
+            "the export cannot be written", why=error.strerror or str(error), where=str(folder)
+        ) from error
+    finally:
+        rmtree(work, ignore_errors=True)
+    return written
+
+
+def _batches(connection: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
+    query = select(table).order_by(*table.primary_key.columns).execution_options(yield_per=_BATCH)
+    outward = _live_outward if table is LIVE_SAMPLES else _outward(table)
+    for part in connection.execute(query).partitions():
+        yield [outward(row) for row in part]
+
+
+def _schema(arrow: ModuleType, table: Table) -> Any:
+    if table is LIVE_SAMPLES:
+        keys = [
+            arrow.field(name, arrow.int64() if name != "at" else arrow.float64())
+            for name in ("stream_id", "at", "place")
+        ]
+        kinds = {
+            "graph": arrow.bool_(),
+            "prefills": arrow.int64(),
+            "origin": arrow.string(),
+            "accepted_at": arrow.list_(arrow.float64()),
+        }
+        return arrow.schema(
+            [*keys, *(arrow.field(name, kinds.get(name, arrow.float64())) for name in (*_FIGURES, *_PROMPTS))]
+        )
+    return arrow.schema([arrow.field(column.name, _arrow_type(arrow, column)) for column in table.columns])
+
+
+def _arrow_type(arrow: ModuleType, column: Column[Any]) -> Any:
+    kind = column.type
+    if isinstance(kind, Instant):
+        return arrow.timestamp("us", tz="UTC")
+    if isinstance(kind, Boolean):
+        return arrow.bool_()
+    if isinstance(kind, (Integer, BigInteger, SmallInteger)):
+        return arrow.int64()
+    if isinstance(kind, Double):
+        return arrow.float64()
+    return arrow.list_(arrow.float64()) if isinstance(kind, LargeBinary) else arrow.string()
+
+
+def _outward(table: Table) -> Callable[[Sequence[Any]], dict[str, Any]]:
+    columns = [(column.name, _to_plain(column)) for column in table.columns]
+    return lambda row: {name: plain(value) for (name, plain), value in zip(columns, row, strict=True)}
+
+
+def _to_plain(column: Column[Any]) -> Callable[[Any], Any]:
+    kind = column.type
+    if isinstance(kind, Instant):
+        return lambda value: None if value is None else round(value * 1_000_000)
+    if isinstance(kind, SeenJson):
+        return lambda value: None if value is UNSEEN else dump_json(value)
+    if isinstance(kind, Json):
+        return lambda value: None if value is None else dump_json(value)
+    if isinstance(kind, LargeBinary):
+        return lambda value: None if value is None else list(unpack_counts(value) or ())
+    if isinstance(kind, Double):
+        return lambda value: float("nan") if value == "nan" else value
+    return lambda value: value
+
+
+def _live_outward(row: Sequence[Any]) -> dict[str, Any]:
+    stream_id, at, place, figures = row
+    window, prefill = unpack_figures(figures, 0, at, "")
+    plain: dict[str, Any] = {"stream_id": stream_id, "at": at, "place": place}
+    if window is not None:
+        plain |= {name: getattr(window, name) for name in _FIGURES}
+        plain["origin"] = window.origin.value
+    if prefill is not None:
+        plain |= {"new_tokens": prefill.new_tokens, "cached_tokens": prefill.cached_tokens}
+    return plain
+
+
+# ---- reading
+
+
+def import_database(database: Database, folder: Path, progress: Progress = _silent) -> dict[str, int]:
+    """Fill an empty database from an export, all or nothing; returns the rows of each table.
+
+    Raises:
+        UnreadableInput, MalformedInput: the folder holds no whole export of this schema.
+        RefusedError: the database is not empty, or pyarrow is not installed.
+        StorageError: the database refused; nothing was stored.
+    """
+    _, parquet = _pyarrow()
+    rows = _manifest(folder)["rows"]
+    with database.transaction() as connection:
+        for table in _tables():
+            if connection.execute(select(func.count()).select_from(table)).scalar_one():
+                raise RefusedError(
+                    "the database is not empty",
+                    why=f"it has rows in {table.name}",
+                    where=database.name,
+                    hint="give a new one: DRAFTSCOPE_DATABASE_URL=sqlite:///FILE",
+                )
+        for table in _tables():
+            done = 0
+            for part in _stored_batches(parquet, folder / f"{table.name}.parquet"):
+                _store(connection, table, part)
+                done += len(part)
+                progress(table.name, done)
+            if done != rows.get(table.name):
+                raise MalformedInput(
+                    "the export is damaged",
+                    why=f"{table.name} has {done} rows of {rows.get(table.name)}",
+                    where=str(folder),
+                    hint="export again",
+                )
+            _restart_numbers(connection, table)
+        _link_runs(connection, parquet, folder)
+    return dict(rows)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnreadableInput(
+            "this is no whole export",
+            why=f"{MANIFEST}: {error.strerror}",
+            where=str(folder),
+            hint="draftscope db export FOLDER",
+        ) from None
+    except ValueError:
+        raise MalformedInput("this is no whole export", why=f"{MANIFEST} cannot be read", where=str(folder)) from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or manifest.get("schema") != head():
+        raise MalformedInput(
+            "the export is of another release",
+            why=f"its schema is {manifest.get('schema') if isinstance(manifest, dict) else None}, this release has {head()}",
+            where=str(folder),
+            hint="import it with that release, then draftscope db upgrade",
+        )
+    return manifest
+
+
+def _stored_batches(parquet: ModuleType, path: Path) -> Iterator[list[dict[str, Any]]]:
+    try:
+        with parquet.ParquetFile(path) as file:
+            for part in file.iter_batches(_BATCH):
+                yield part.to_pylist()
+    except (OSError, ValueError) as error:
+        raise UnreadableInput("the export is not whole", why=str(error), where=str(path), hint="export again") from None
+
+
+_LINKS: Final = ("previous_run_id", "baseline_run_id")
+
+
+def _store(connection: Connection, table: Table, part: list[dict[str, Any]]) -> None:
+    if table is LIVE_SAMPLES:
+        rows = [_live_inward(row) for row in part]
+        make_room(connection, [table], {row[1] for row in rows})
+        add_rows(connection, table, rows)
+        return
+    inward = [(column.name, _from_plain(column)) for column in table.columns]
+    if table.name in _NUMBERS:
+        if table.name in SPANS:
+            make_room(connection, [table], {row["bucket"] for row in part})
+        rows = [tuple(stored(row[name]) for name, stored in inward) for row in part]
+        if connection.dialect.name == "sqlite":
+            rows = [tuple("nan" if value != value else value for value in row) for row in rows]  # noqa: PLR0124
+        add_rows(connection, table, rows)
+        return
+    dicts = [{name: stored(row[name]) for name, stored in inward if name not in _LINKS} for row in part]
+    if dicts:
+        connection.execute(insert(table), dicts)
+
+
+def _from_plain(column: Column[Any]) -> Callable[[Any], Any]:
+    kind = column.type
+    if isinstance(kind, Instant):
+        return lambda value: None if value is None else value.timestamp()
+    if isinstance(kind, SeenJson):
+        return lambda value: UNSEEN if value is None else _loaded(value)
+    if isinstance(kind, Json):
+        return lambda value: None if value is None else _loaded(value)
+    if isinstance(kind, LargeBinary):
+        return pack_counts
+    return lambda value: value
+
+
+def _loaded(document: str) -> Any:
+    return None if document == "null" else load_json(document)
+
+
+def _live_inward(row: dict[str, Any]) -> tuple[Any, ...]:
+    window = prefill = None
+    if row["origin"] is not None:
+        figures = {name: row[name] for name in _FIGURES}
+        counts = figures["accepted_at"]
+        figures |= {"accepted_at": None if counts is None else tuple(counts)}
+        window = Window(0, 0, row["at"], "", **figures)
+    if row["new_tokens"] is not None:
+        prefill = PrefillWindow(0, 0, row["at"], "", row["new_tokens"], row["cached_tokens"])
+    return row["stream_id"], row["at"], row["place"], pack_figures(window, prefill)
+
+
+def _link_runs(connection: Connection, parquet: ModuleType, folder: Path) -> None:
+    """Runs point at one another, so that is done when all are there."""
+    runs = METADATA.tables["runs"]
+    for part in _stored_batches(parquet, folder / "runs.parquet"):
+        for row in part:
+            links = {name: row[name] for name in _LINKS if row[name] is not None}
+            if links:
+                connection.execute(update(runs).where(runs.c.id == row["id"]).values(links))
+
+
+def _restart_numbers(connection: Connection, table: Table) -> None:
+    """New rows get numbers behind those that were imported."""
+    if connection.dialect.name != "postgresql" or "id" not in table.c:
+        return
+    sequence = text(
+        "SELECT setval(pg_get_serial_sequence(:name, 'id'), coalesce(max(id), 0) + 1, false) "  # noqa: S608 - our names
+        f"FROM {table.name}"
+    )
+    connection.execute(sequence, {"name": table.name})
+
+
+def _pyarrow() -> tuple[ModuleType, ModuleType]:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise RefusedError(
+            "pyarrow is not installed",
+            why="exports are Parquet files",
+            hint="pip install 'draftscope[parquet]'",
+        ) from None
