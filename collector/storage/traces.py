@@ -32,7 +32,7 @@ TRACED: Final = (ACCEPTANCE, *GAUGES)
 """Quantities that there are traces of."""
 MOST_POINTS: Final = 2000
 """Of a trace: twice what a wide screen can tell apart."""
-MOST_ROWS: Final = 20_000
+MOST_ROWS: Final = 20_500
 MOST_RAW_ROWS: Final = 3_000
 """Rows that are read for a trace: more, and a coarser tier is taken."""
 
