@@ -190,6 +190,8 @@ class Outbox:
                 connection, deliveries, str(error), next_try=None if given_up else now + wait, at=now,
                 pause=lambda failures: self._pause(failures, error, now),
             )  # fmt: skip
+        if last:  # whoever asked is told
+            return paused_until
         outcome = "is given up" if given_up else f"is tried again in {wait:.0f} s"
         _LOG.warning(
             "alert %s did not reach %s at attempt %d: %s; it %s",
