@@ -10,7 +10,10 @@ from tests.web.pages_read import Page
 from tests.web.reports import altered
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`${7*7}{{7*7}}<b>"
-PAGES = ("/", "/runs/17", "/runs/16", "/rules", "/rules/FLG001", "/definitions", "/alerts", "/runs/none", "/nowhere")
+PAGES = (
+    "/", "/runs/17", "/runs/16", "/compare", "/check", "/upload", "/rules", "/rules/FLG001", "/targets", "/settings",
+    "/definitions", "/alerts", "/runs/none", "/nowhere",
+)  # fmt: skip
 
 
 @pytest.fixture
