@@ -52,12 +52,14 @@ def everything(database: Database) -> dict[str, list[Any]]:
 
 
 def comparable(value: Any) -> Any:
-    """The same for both databases: one orders the keys of JSON, the other holds NaN as text."""
+    """The same for both databases: one orders JSON and writes its numbers its own way, the other holds NaN as text."""
     if isinstance(value, dict):
         return sorted((key, comparable(item)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return [comparable(item) for item in value]
-    return "nan" if value != value else repr(value).strip("'")  # noqa: PLR0124
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return repr(float(value) + 0.0)
+    return repr(value).strip("'")
 
 
 def problems(database: Database) -> list[str]:

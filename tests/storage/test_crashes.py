@@ -101,7 +101,7 @@ def picture(database: Database) -> list[Any]:
             told.append(canonical(load_run(connection, run.id)))
             query = select(SERIES.c.name, SERIES.c.labels, SERIES_SAMPLES.c.at, SERIES_SAMPLES.c.value)
             series = connection.execute(query.join_from(SERIES, SERIES_SAMPLES).where(SERIES.c.run_id == run.id))
-            told.append(sorted(repr(tuple(row)) for row in series))
+            told.append(sorted(repr((row.name, sorted(row.labels.items()), row.at, row.value)) for row in series))
             for stream in streams_of(connection, [run.id]).values():
                 for table in (MINUTE_SAMPLES, HOUR_SAMPLES):
                     rows = connection.execute(select(table).where(table.c.stream_id == stream.id))
