@@ -29,7 +29,7 @@ from collector.domain.runs import RunRecord
 from collector.domain.windows import Columns, Origin, Window
 from collector.storage.bulk import add_rows
 from collector.storage.engine import Database, open_database
-from collector.storage.live import append_live
+from collector.storage.live import Seen, append_live
 from collector.storage.packing import pack_figures, unpack_figures
 from collector.storage.partitions import make_room
 from collector.storage.runs import save_run
@@ -266,7 +266,7 @@ def sizes(rows: int) -> None:
         here = time.process_time()
         for index, windows_ in enumerate(scrapes(replicas, number)):
             with database.transaction() as connection:
-                append_live(connection, *ids[index % replicas], windows_, [])
+                append_live(connection, [Seen(*ids[index % replicas], windows_, [])])
         spent = (time.process_time() - here) / (replicas * number)
         size = table_bytes(database, "live_samples") / (replicas * number)
         told("SQLite: a scraped window, raw", f"{size:.0f} bytes", "<= 70", met=size <= 70)

@@ -1,7 +1,8 @@
 """Watches the engines that the settings name, beside the web service.
 
 Each address has its own pace: scrapes are spread over the interval, one that fails is tried again
-ever more slowly, and a slow one holds up no other. Runs are judged by :class:`dashboard.judging.Sweep`,
+ever more slowly, and a slow one holds up no other: one thread asks all of them, a second one stores
+what came in since it last did, in one unit of work. Runs are judged by :class:`dashboard.judging.Sweep`,
 which sees what was stored.
 """
 
@@ -21,12 +22,15 @@ from collector.sources.pace import Pace
 from dashboard.targets import Found, Target, find_all
 
 if TYPE_CHECKING:
-    from collector.scraping import Watch
+    from collector.scraping import Recorder, Stored
+    from collector.sources.fetching import Client, Fetching
+    from collector.sources.scrape import Scrape, Scraper
     from collector.storage.engine import Database
 
 LOOK_UP_SECONDS: Final = 30.0
 """Between two looks at files and names that stand for addresses."""
-SCRAPES_AT_ONCE: Final = 16
+GATHER_SECONDS: Final = 0.5
+"""How long scrapes wait for others to be stored with."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -52,14 +56,92 @@ class TargetState:
     next_in_seconds: float = 0.0
 
 
+class Alarm:
+    """A pause that can be cut short. It is much cheaper than waiting for an event with a time limit."""
+
+    def __init__(self) -> None:
+        """Nobody waits yet."""
+        self.rung = False
+        self._waiting: asyncio.Future[None] | None = None
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait so long or until it is rung; whether it was."""
+        if not self.rung:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = loop.call_later(seconds, self._wake)
+            try:
+                await self._waiting
+            finally:
+                timer.cancel()
+                self._waiting = None
+        return self.rung
+
+    def ring(self) -> None:
+        """End the pause, and every later one."""
+        self.rung = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+
 @dataclass(slots=True)
 class _Running:
     """One address that is watched."""
 
     found: Found
     state: TargetState
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: Alarm = field(default_factory=Alarm)
     task: asyncio.Task[None] | None = None
+
+
+class Writer:
+    """Stores scrapes of many engines together."""
+
+    def __init__(self) -> None:
+        """Nothing waits yet."""
+        self._waiting: list[tuple[Recorder, Scrape, asyncio.Future[Stored]]] = []
+        self._filled = asyncio.Event()
+        self._ended = False
+
+    async def store(self, recorder: Recorder, scrape: Scrape) -> Stored:
+        """Store a scrape with those that come in at about the same time.
+
+        Raises:
+            StorageError: the database refused; the engine's next scrape stores the whole interval.
+        """
+        stored: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+        self._waiting.append((recorder, scrape, stored))
+        self._filled.set()
+        return await stored
+
+    async def run(self) -> None:
+        """Store what comes in until :meth:`end`."""
+        from collector.scraping import store_all
+
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, thread_name_prefix="store") as thread:
+            while not (self._ended and not self._waiting):
+                await self._filled.wait()
+                if not self._ended:
+                    await asyncio.sleep(GATHER_SECONDS)
+                waiting, self._waiting = self._waiting, []
+                if not self._ended:
+                    self._filled.clear()
+                scrapes = [(recorder, scrape) for recorder, scrape, _ in waiting]
+                outcomes = await loop.run_in_executor(thread, store_all, scrapes)
+                for (_, _, future), outcome in zip(waiting, outcomes, strict=True):
+                    if isinstance(outcome, Exception):
+                        future.set_exception(outcome)
+                    else:
+                        future.set_result(outcome)
+
+    def end(self) -> None:
+        """Store what waits, and stop."""
+        self._ended = True
+        self._filled.set()
 
 
 class Collection:
@@ -70,13 +152,22 @@ class Collection:
         database: Database,
         targets: Sequence[Target],
         *,
+        client: Client | None = None,
         now: Callable[[], float] = time.time,
         look_up_seconds: float = LOOK_UP_SECONDS,
     ) -> None:
-        """Nothing is asked yet. ``now`` gives seconds since 1970."""
+        """Nothing is asked yet. ``client`` is the library that asks, httpx by default; ``now`` gives seconds since 1970.
+
+        Raises:
+            InputError: that library is not installed.
+        """
+        from collector.sources.fetching import Client, Fetching
+
+        self._fetching = Fetching(client or Client.HTTPX)
         self._database = database
         self._targets = tuple(targets)
         self._now = now
+        self._steady = time.monotonic if now is time.time else None
         self._look_up_seconds = look_up_seconds
         self._changed = asyncio.Event()
         self._running: dict[str, _Running] = {}
@@ -95,16 +186,20 @@ class Collection:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set; scrapes under way are waited for."""
-        with ThreadPoolExecutor(SCRAPES_AT_ONCE, thread_name_prefix="scrape") as pool:
+        writer = Writer()
+        async with self._fetching as fetching:
+            writing = asyncio.create_task(writer.run())
             while not stop.is_set():
                 self._changed.clear()
-                await self._look_up(pool)
+                await self._look_up(fetching, writer)
                 await _first_of(stop, self._changed, seconds=self._look_up_seconds)
             for address in list(self._running):
                 self._end(address)
             await asyncio.gather(*self._ending, return_exceptions=True)
+            writer.end()
+            await writing
 
-    async def _look_up(self, pool: ThreadPoolExecutor) -> None:
+    async def _look_up(self, fetching: Fetching, writer: Writer) -> None:
         """Begin with addresses that are new or set otherwise, and leave those that are gone.
 
         Where a file or name cannot be looked up right now, what it stood for before goes on.
@@ -121,45 +216,45 @@ class Collection:
         for address, item in wanted.items():
             if address not in self._running:
                 running = _Running(item, TargetState(item.shown, item.target.deployment, item.labels))
-                running.task = asyncio.create_task(self._watch(running, pool))
+                running.task = asyncio.create_task(self._watch(running, fetching, writer))
                 self._running[address] = running
         self._ending = [task for task in self._ending if not task.done()]
 
     def _end(self, address: str) -> None:
         running = self._running.pop(address)
-        running.stop.set()
+        running.stop.ring()
         if running.task is not None:
             self._ending.append(running.task)
 
-    async def _watch(self, running: _Running, pool: ThreadPoolExecutor) -> None:
+    async def _watch(self, running: _Running, fetching: Fetching, writer: Writer) -> None:
         """Scrape one address until told to stop."""
-        from collector.scraping import Watch
+        from collector.scraping import Place, Recorder
         from collector.sources.scrape import Scraper
 
         state, target = running.state, running.found.target
         try:
-            endpoint = running.found.endpoint()
+            endpoint = fetching.endpoint(running.found.address, **target.access)
         except DraftscopeError as error:
             self._failed(state, error)
             return
-        with endpoint:
+        async with endpoint:
             state.address = endpoint.address
-            scraper = Scraper(endpoint, take_from_queue=target.take_iterations, clock=self._now)
-            watch = Watch(self._database, scraper, deployment=target.deployment or None, labels=running.found.labels)
+            scraper = Scraper(endpoint, take_from_queue=target.take_iterations, clock=self._now, steady=self._steady)
+            recorder = Recorder(
+                self._database, Place.of(endpoint), deployment=target.deployment or None, labels=running.found.labels
+            )
             pace = Pace(target.interval_seconds)
             pause = spread(endpoint.address) * target.interval_seconds
             while True:
                 state.next_in_seconds = pause
-                await _first_of(running.stop, seconds=pause)
-                if running.stop.is_set():
+                if await running.stop.wait(pause):
                     return
-                failed = await asyncio.get_running_loop().run_in_executor(pool, self._scrape, watch, state)
-                pause = pace.next_in(failed=failed)
+                pause = pace.next_in(failed=await self._scrape(scraper, recorder, writer, state))
 
-    def _scrape(self, watch: Watch, state: TargetState) -> bool:
+    async def _scrape(self, scraper: Scraper, recorder: Recorder, writer: Writer, state: TargetState) -> bool:
         """Scrape once; whether the engine did not answer as it should."""
         try:
-            stored = watch.take()
+            stored = await writer.store(recorder, await scraper.scrape_async())
         except DraftscopeError as error:
             self._failed(state, error)
             return isinstance(error, SourceError)

@@ -33,6 +33,8 @@ PATIENCE_SECONDS: Final = 60.0
 """A run whose data changes all the time is judged this often."""
 MOST_JUDGED_WINDOWS: Final = 50_000
 """Decode windows up to which runs are judged right after they are stored; judging takes memory for each."""
+SWEEP_SHARE: Final = 0.5
+"""Share of the time between two sweeps that one may work: of many runs, those judged longest ago come first."""
 MOST_TRIES: Final = 3
 """How often a judgement is begun anew because data came in meanwhile."""
 
@@ -156,11 +158,21 @@ def judged_as(state: str, thresholds: Thresholds) -> str:
 class Sweep:
     """Finds runs that were stored and not judged, by whatever program, and judges them."""
 
-    def __init__(self, diagnoses: Diagnoses, alerting: Alerting, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        diagnoses: Diagnoses,
+        alerting: Alerting,
+        *,
+        now: Callable[[], float] = time.time,
+        spent: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """``now`` gives seconds since 1970, ``spent`` seconds that the processor worked for this thread."""
         self._diagnoses = diagnoses
         self._alerting = alerting
         self._now = now
+        self._spent = spent
         self._seen: dict[int, str] | None = None
+        self._unjudged_since: dict[int, float] = {}
         self._failed: dict[int, str] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -176,10 +188,11 @@ class Sweep:
                 continue
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> list[int]:
-        """Judge what needs it and is not just being written; returns the runs."""
-        done = []
+        """Judge what needs it and is not just being written, as far as time allows; returns the runs."""
+        done: list[int] = []
+        ends = self._spent() + SWEEP_SECONDS * SWEEP_SHARE
         for run_id in self._waiting():
-            if stopped():
+            if stopped() or (done and self._spent() >= ends):
                 break
             try:
                 judge_runs(self._diagnoses, [run_id], self._alerting, now=self._now)
@@ -201,15 +214,19 @@ class Sweep:
             states = run_states(connection)
             judged = judged_states(connection)
         before, self._seen = self._seen, states
-        recently = self._now() - PATIENCE_SECONDS
+        now = self._now()
+        self._unjudged_since = {
+            run_id: self._unjudged_since.get(run_id, now) for run_id in states if run_id not in judged
+        }
 
         def is_waiting(run_id: int, state: str) -> bool:
-            known, at = judged.get(run_id, ("", 0.0))
+            known, at = judged.get(run_id, ("", self._unjudged_since.get(run_id, now)))
             if known == judged_as(state, self._diagnoses.thresholds) or self._failed.get(run_id) == state:
                 return False
-            return before is None or before.get(run_id) == state or (known != "" and at <= recently)
+            return before is None or before.get(run_id) == state or at <= now - PATIENCE_SECONDS
 
-        return [run_id for run_id, state in states.items() if is_waiting(run_id, state)]
+        waiting = [run_id for run_id, state in states.items() if is_waiting(run_id, state)]
+        return sorted(waiting, key=lambda run_id: judged.get(run_id, ("", 0.0))[1])
 
 
 def _store(

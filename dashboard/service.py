@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import signal
@@ -10,6 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, Protocol
 
 import uvicorn
@@ -18,6 +20,7 @@ from fastapi import FastAPI
 from collector.domain.errors import DraftscopeError, RefusedError
 from collector.log_writer import Owner
 from collector.pushed_logs import PushedLogs
+from collector.sources.fetching import Client
 from collector.storage.engine import Database
 from collector.storage.leadership import Leadership
 from dashboard.alert_book import AlertBook
@@ -77,6 +80,7 @@ def build_app(
     app.state.collection = collection
     app.state.feeding = feeding
     app.state.pushed = pushed
+    app.state.reload = None
     app.state.database = diagnoses.database
     app.include_router(logs.router)
     app.include_router(requests.router)
@@ -125,7 +129,7 @@ def run_service(
     diagnoses = Diagnoses(database, settings.thresholds)
     leadership = Leadership(database)
     leadership.take()
-    collection = Collection(leadership.database, settings.targets)
+    collection = Collection(leadership.database, settings.targets, client=Client(service.scrape_client))
     feeding = Feeding(leadership.database, settings.sources)
     pushed = PushedLogs(Owner(database, time.time), pushed_folder(database.name))
     quiet_until = time.time() + settings.alerts.quiet_start_seconds
@@ -140,21 +144,33 @@ def run_service(
     with _listening(service.host, service.port) as listening:
         announce(address_of(service.host, listening.getsockname()[1]))
         app = build_app(diagnoses, settings, collection, feeding, pushed)
-        asyncio.run(_serve(app, listening, workers, lambda: _read_again(collection, feeding, read_again)))
+        if read_again is not None:
+            app.state.reload = partial(_read_again, collection, feeding, read_again)
+        asyncio.run(_serve(app, listening, workers, partial(_on_signal, app.state.reload)))
 
 
-def _read_again(collection: Collection, feeding: Feeding, read: Callable[[], Settings] | None) -> None:
-    """Take over the targets and sources of the settings as they are now; settings that cannot be read change nothing."""
-    if read is None:
-        return
+def _read_again(collection: Collection, feeding: Feeding, read: Callable[[], Settings]) -> tuple[int, int]:
+    """Take over the targets and sources of the settings as they are now; returns how many there are.
+
+    Raises:
+        DraftscopeError: the settings cannot be used; nothing is changed.
+    """
     try:
         settings = read()
-        collection.replace(settings.targets)
-        feeding.replace(settings.sources)
     except DraftscopeError as error:
         _LOG.error("the settings were read again and cannot be used: %s", error)
-    else:
-        _LOG.info("the targets and sources were read again")
+        raise
+    collection.replace(settings.targets)
+    feeding.replace(settings.sources)
+    _LOG.info("the targets and sources were read again")
+    return len(settings.targets), len(settings.sources)
+
+
+def _on_signal(reload: Callable[[], tuple[int, int]] | None) -> None:
+    """SIGHUP: what goes wrong is in the log."""
+    if reload is not None:
+        with contextlib.suppress(DraftscopeError):
+            reload()
 
 
 async def _serve(

@@ -30,6 +30,8 @@ from dashboard.targets import Target, read_targets
 FILE_NAME: Final = "draftscope.toml"
 PREFIX: Final = "DRAFTSCOPE_"
 CONFIG_VARIABLE: Final = "DRAFTSCOPE_CONFIG"
+SCRAPE_CLIENTS: Final = ("httpx", "aiohttp")
+"""Libraries that scrape targets: the second takes a fraction of the work and is an extra."""
 _DATABASE_EXAMPLE: Final = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
@@ -45,6 +47,7 @@ class Service:
     port: int = 8787
     token: Secret | None = None
     public_url: str = ""
+    scrape_client: str = "httpx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +268,10 @@ def _check(service: Service, where: str) -> None:
             urlsplit(service.database_url.reveal())
         except ValueError:
             raise MalformedInput("database_url is no address", where=where, hint=_DATABASE_EXAMPLE) from None
+    if service.scrape_client not in SCRAPE_CLIENTS:
+        raise MalformedInput(
+            f"scrape_client {service.scrape_client!r} is none", where=where, hint=f"one of: {', '.join(SCRAPE_CLIENTS)}"
+        )
     if service.public_url:
         try:
             parts = urlsplit(service.public_url)

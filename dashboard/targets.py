@@ -37,6 +37,7 @@ class Target:
         deployment: what their runs belong to.
         api_key: the key the engines were started with.
         ca_file: certificates to trust in place of the system's. verify_tls: whether to check them at all.
+        certificate_file, certificate_key_file: shown to engines that ask who is there; the key may stand in the first.
         interval_seconds, timeout_seconds: between two scrapes, and for one whole answer.
         take_iterations: take iterations out of TensorRT-LLM's queue.
         labels: put on every run.
@@ -53,6 +54,8 @@ class Target:
     api_key: Secret | None = None
     ca_file: str = ""
     verify_tls: bool = True
+    certificate_file: str = ""
+    certificate_key_file: str = ""
     interval_seconds: float = 15.0
     timeout_seconds: float = 10.0
     take_iterations: bool = False
@@ -62,6 +65,17 @@ class Target:
     def place(self) -> str:
         """What the settings say."""
         return self.url or self.file or self.dns or self.kubernetes or self.docker
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """How its engines are asked, as :class:`collector.sources.http.Server` takes it."""
+        return {
+            "api_key": self.api_key.reveal() if self.api_key else None,
+            "timeout": self.timeout_seconds,
+            "verify": (self.ca_file or True) if self.verify_tls else False,
+            "certificate": self.certificate_file,
+            "certificate_key": self.certificate_key_file,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +99,7 @@ class Found:
         """
         from collector.sources.http import Endpoint
 
-        target = self.target
-        return Endpoint(
-            self.address,
-            api_key=target.api_key.reveal() if target.api_key else None,
-            timeout=target.timeout_seconds,
-            verify=(target.ca_file or True) if target.verify_tls else False,
-        )
+        return Endpoint(self.address, **self.target.access)
 
 
 def read_targets(entries: Any, where: str) -> tuple[Target, ...]:

@@ -11,7 +11,7 @@ Engines of one fleet write the same page but for the values, so layouts are shar
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from threading import Lock
@@ -55,8 +55,13 @@ class Layout:
             value_at.append(len(words))
             words.append(b"")
         self._words = len(words)
-        text_at = sorted(set(range(len(words))) - set(value_at))
-        self._texts, self._values = itemgetter(*text_at, 0), itemgetter(*value_at, 0)
+        self._texts: Callable[[Sequence[bytes]], Sequence[bytes]]
+        self._values: Callable[[Sequence[bytes]], Sequence[bytes]]
+        if value_at == list(range(1, len(words), 2)):  # no label holds a blank
+            self._texts, self._values = itemgetter(slice(0, None, 2)), itemgetter(slice(1, None, 2))
+        else:
+            text_at = sorted(set(range(len(words))) - set(value_at))
+            self._texts, self._values = _all_of(text_at), _all_of(value_at)
         self._expected = self._texts(words)
 
     def values(self, body: bytes) -> tuple[float, ...] | None:
@@ -74,13 +79,20 @@ class Layout:
         words = b"\n".join(parts).replace(b"\n", b" ").split(b" ")
         if len(words) != self._words or self._texts(words) != self._expected:
             return None
-        texts = self._values(words)[:-1]
+        texts = self._values(words)
         if b"".join(texts).translate(None, _OF_A_VALUE):
             return None  # no number
         try:
             return tuple(map(float, texts))
         except ValueError:
             return None
+
+
+def _all_of(positions: Sequence[int]) -> Callable[[Sequence[bytes]], Sequence[bytes]]:
+    """Takes what stands at these positions."""
+    if len(positions) == 1:
+        return lambda words: [words[positions[0]]]
+    return itemgetter(*positions)
 
 
 def learn(body: bytes, samples: Samples, wanted: Container[str]) -> Layout | None:

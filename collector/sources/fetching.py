@@ -15,7 +15,10 @@ from collector.domain.errors import InputError
 from collector.sources.http import Answer, Server, of_httpx
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import aiohttp
+    from yarl import URL
 
 
 class Client(StrEnum):
@@ -88,20 +91,25 @@ class AiohttpEndpoint(AsyncEndpoint):
     def __init__(self, session: aiohttp.ClientSession, url: str, **options: Any) -> None:
         """Options and errors are those of :class:`Server`; the session is closed by whoever made it."""
         import aiohttp
+        from yarl import URL
 
         super().__init__(url, **options)
+        self._parse: Callable[[str], URL] = URL
         self._session = session
         self._limit = aiohttp.ClientTimeout(total=self.timeout)
         if self.auth is not None:
             self.headers["Authorization"] = aiohttp.BasicAuth(*self.auth).encode()
         self._errors = aiohttp
+        self._parsed: dict[str, URL] = {}
 
     async def get(self, path: str) -> Answer:
         """Ask for one path."""
         url = self.url(path)
+        if path not in self._parsed:
+            self._parsed[path] = self._parse(url)
         try:
             async with self._session.get(
-                url, headers=self.headers, timeout=self._limit, ssl=self.tls, allow_redirects=False
+                self._parsed[path], headers=self.headers, timeout=self._limit, ssl=self.tls, allow_redirects=False
             ) as response:
                 return Answer(url, response.status, await self._body(response, url), response.headers)
         except TimeoutError as error:
@@ -172,3 +180,4 @@ class Fetching:
     ) -> None:
         if self._session is not None:
             await self._session.close()
+            self._session = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -48,9 +49,16 @@ def _engine(scrape: Scrape) -> Aspect:
 
 
 def _metrics(scrape: Scrape) -> Aspect:
-    units = scrape.state.units
+    units, samples = scrape.state.units, scrape.state.samples
     of = f" of {len(units)} engines" if len(units) > 1 else ""
-    return Aspect("metrics", Reach.READING, f"{len(scrape.state.samples)} series that are read{of}")
+    told = f"{len(samples)} series that are read{of}"
+    unknown = sorted({sample.name for sample in samples if math.isnan(sample.value)})
+    if unknown:
+        return Aspect(
+            "metrics", Reach.PARTLY, f"{told}; not a number: {', '.join(unknown[:3])}",
+            "the engine's own values; figures from them are left out until they are numbers",
+        )  # fmt: skip
+    return Aspect("metrics", Reach.READING, told)
 
 
 def _acceptance(scrape: Scrape) -> Aspect:

@@ -32,6 +32,7 @@ class Scrape:
     """What one scrape gave. ``notes`` are what could not be had and is not needed at once.
 
     ``taken`` are windows that the engine gave out of its queue, once and for all; ``None`` where it was not asked.
+    ``steady_at`` is its instant on a clock that never jumps, where one is used: differences alone mean something.
     """
 
     engine: EngineMetrics
@@ -39,6 +40,7 @@ class Scrape:
     state: EngineState
     notes: tuple[str, ...] = ()
     taken: tuple[Window, ...] | None = None
+    steady_at: float | None = None
 
 
 @cache
@@ -64,14 +66,20 @@ class Scraper:
     """
 
     def __init__(
-        self, endpoint: Server, *, take_from_queue: bool = False, clock: Callable[[], float] = time.time
+        self,
+        endpoint: Server,
+        *,
+        take_from_queue: bool = False,
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] | None = None,
     ) -> None:
-        """``clock`` gives the present instant, in seconds since 1970.
+        """``clock`` gives the present instant, in seconds since 1970; ``steady`` one that never jumps.
 
         ``take_from_queue`` reads an engine's queue of iterations as well: what is taken is gone for other readers.
         """
         self.endpoint = endpoint
         self._clock = clock
+        self._steady = steady
         self._take_from_queue = take_from_queue
         self._expected: EngineMetrics | None = None
         self._engine: EngineMetrics | None = None
@@ -134,7 +142,7 @@ class Scraper:
             self._expected = yield from self._who()
         expected = self._engine or self._expected
         answer = yield expected.metrics_path if expected is not None else _METRICS
-        at = self._clock()
+        at, steady_at = self._clock(), None if self._steady is None else self._steady()
         takes = self._take_from_queue and expected is not None and bool(expected.queue_path)
         if takes and expected is not None and answer.status == _MISSING:  # the queue alone is there
             engine, samples = expected, Samples.of(())
@@ -165,7 +173,7 @@ class Scraper:
             state = engine.state(samples, info, at)
         self._last = state
         windows, self._taken = self._taken, ()
-        return Scrape(engine, info, state, notes, windows if takes else None)
+        return Scrape(engine, info, state, notes, windows if takes else None, steady_at)
 
     def _with_stated(self, engine: EngineMetrics, info: EngineInfo, samples: Samples, source: str) -> EngineInfo:
         """What the engine says of itself, and behind that what its samples say.

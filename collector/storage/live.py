@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, func, select
 
-from collector.domain.windows import Origin, PrefillWindow, Window
+from collector.domain.windows import PrefillWindow, Window
 from collector.storage.bulk import add_rows, insert_or_keep, rows_of
 from collector.storage.packing import pack_figures, unpack_figures
 from collector.storage.partitions import make_room
@@ -20,10 +21,11 @@ from collector.storage.tables import (
     LIVE_STREAMS,
     MINUTE_SAMPLES,
 )
-from collector.storage.tiers import add_to_rollups, long_prefill, long_window, old_rollups, origin_of
+from collector.storage.tiers import add_to_rollups, long_prefill, long_window, old_rollups
 from collector.storage.types import storable
 from collector.storage.units import unit_ids, unit_names
 
+_Item = TypeVar("_Item", Window, PrefillWindow)
 _LIVE: Final = LIVE_SAMPLES.c
 _STREAMS: Final = LIVE_STREAMS.c
 _TIERS: Final = (LIVE_SAMPLES, MINUTE_SAMPLES, HOUR_SAMPLES, FLEET_MINUTE_SAMPLES, FLEET_HOUR_SAMPLES)
@@ -49,43 +51,56 @@ class Stream(NamedTuple):
     unit_id: int
 
 
-def append_live(
-    connection: Connection,
-    run_id: int,
-    source_id: int,
-    windows: Sequence[Window],
-    prefills: Sequence[PrefillWindow],
-) -> int:
-    """Add windows and prefills of a watched engine that are not there yet; returns how many windows were.
+class Seen(NamedTuple):
+    """What was seen of a run at an address since it was last looked at."""
+
+    run_id: int
+    source_id: int
+    windows: Sequence[Window]
+    prefills: Sequence[PrefillWindow]
+
+    @property
+    def items(self) -> list[Window | PrefillWindow]:
+        """Windows and prefills."""
+        return [*self.windows, *self.prefills]
+
+
+def append_live(connection: Connection, seen: Sequence[Seen]) -> int:
+    """Add windows and prefills of watched engines that are not there yet; returns how many windows were.
 
     Their identity is run, source, unit, instant and position.
     """
-    items: list[Window | PrefillWindow] = [*windows, *prefills]
-    if not items:
+    seen = [one for one in seen if one.windows or one.prefills]
+    instants = [item.at for one in seen for item in one.items]
+    if not instants:
         return 0
-    ids = _stream_ids(connection, run_id, source_id, {item.unit for item in items})
-    instants = [item.at for item in items]
+    ids = _stream_ids(connection, seen)
     first, last = min(instants), max(instants)
     make_room(connection, _TIERS, (first, last))
-    stored = rows_of(
-        connection,
-        "SELECT stream_id, at, place FROM live_samples "  # noqa: S608 - numbers
-        f"WHERE stream_id IN ({', '.join(map(str, ids.values()))}) AND at BETWEEN {first!r} AND {last!r}",
+    known = set(
+        rows_of(
+            connection,
+            "SELECT stream_id, at, place FROM live_samples "  # noqa: S608 - numbers
+            f"WHERE stream_id IN ({_listed(set(ids.values()))}) AND at BETWEEN {first!r} AND {last!r}",
+        )
     )
-    known = set(stored)
 
-    def new(given: Sequence[Any]) -> dict[tuple[int, float, int], Any]:
-        keys = ((ids[item.unit], item.at, item.position - _usual_position(item.at)) for item in given)
-        return {key: item for key, item in zip(keys, given, strict=True) if key not in known}
+    def new(one: Seen, items: Iterable[_Item]) -> Iterator[tuple[tuple[int, float, int], _Item]]:
+        for item in items:
+            key = ids[one.run_id, one.source_id, item.unit], item.at, item.position - _usual_position(item.at)
+            if key not in known:
+                yield key, item
 
-    new_windows, new_prefills = new(windows), new(prefills)
+    new_windows = dict(chain.from_iterable(new(one, one.windows) for one in seen))
+    new_prefills = dict(chain.from_iterable(new(one, one.prefills) for one in seen))
     rows = [
         (*key, pack_figures(new_windows.get(key), new_prefills.get(key))) for key in {**new_windows, **new_prefills}
     ]
     add_rows(connection, LIVE_SAMPLES, rows)
+    groups = _groups_of(connection, {one.run_id for one in seen})
     add_to_rollups(
         connection,
-        _group_of(connection, run_id),
+        {stream_id: groups[run_id] for (run_id, _, _), stream_id in ids.items()},
         [(key[0], window) for key, window in new_windows.items()],
         [(key[0], prefill) for key, prefill in new_prefills.items()],
     )
@@ -96,39 +111,47 @@ def _usual_position(at: float) -> int:
     return round(at * 1000)
 
 
-def _stream_ids(connection: Connection, run_id: int, source_id: int, units: Collection[str]) -> Mapping[str, int]:
-    """The streams of units by name, stored on first sight."""
+def _listed(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, ids))
+
+
+def _stream_ids(connection: Connection, seen: Sequence[Seen]) -> Mapping[tuple[int, int, str], int]:
+    """The streams by run, source and unit, stored on first sight."""
     query = (
-        "SELECT units.name, live_streams.id FROM live_streams JOIN units ON units.id = live_streams.unit_id "  # noqa: S608 - numbers
-        f"WHERE live_streams.run_id = {run_id} AND live_streams.source_id = {source_id}"
+        "SELECT live_streams.run_id, live_streams.source_id, units.name, live_streams.id "  # noqa: S608 - numbers
+        "FROM live_streams JOIN units ON units.id = live_streams.unit_id "
+        f"WHERE live_streams.run_id IN ({_listed({one.run_id for one in seen})})"
     )
-    names = {unit: storable(unit) for unit in units}
-    known: dict[str, int] = dict(rows_of(connection, query))
-    if not known.keys() >= set(names.values()):
-        rows = [
-            {"run_id": run_id, "source_id": source_id, "unit_id": unit_id}
-            for unit_id in sorted(set(unit_ids(connection, units).values()))
-        ]
+    wanted = {(one.run_id, one.source_id, item.unit): storable(item.unit) for one in seen for item in one.items}
+    known = {tuple(row[:3]): row[3] for row in rows_of(connection, query)}
+    fresh = {
+        (run, source, unit): name for (run, source, unit), name in wanted.items() if (run, source, name) not in known
+    }
+    if fresh:
+        units = unit_ids(connection, {unit for _, _, unit in fresh})
+        rows = [{"run_id": run, "source_id": source, "unit_id": units[unit]} for run, source, unit in fresh]
         connection.execute(insert_or_keep(connection, LIVE_STREAMS), rows)
-        known = dict(rows_of(connection, query))
-    return {unit: known[name] for unit, name in names.items()}
+        known = {tuple(row[:3]): row[3] for row in rows_of(connection, query)}
+    return {(run, source, unit): known[run, source, name] for (run, source, unit), name in wanted.items()}
 
 
-def _group_of(connection: Connection, run_id: int) -> int:
-    """What runs of one group have in common: the deployment's name, else engine, model, draft and method."""
+def _groups_of(connection: Connection, run_ids: Collection[int]) -> dict[int, int]:
+    """The group of each run, stored on first sight: the deployment's name, else engine, model, draft and method."""
     found = rows_of(
         connection,
-        "SELECT deployment, engine, served_model, target_model, draft_model, method FROM runs "  # noqa: S608 - a number
-        f"WHERE id = {run_id}",
+        "SELECT id, deployment, engine, served_model, target_model, draft_model, method FROM runs "  # noqa: S608 - numbers
+        f"WHERE id IN ({_listed(run_ids)})",
     )
-    deployment, engine, served, target, draft, method = found[0]
-    name = deployment or " ".join(part for part in (engine, served or target, draft, method) if part)
-    query = select(GROUPS.c.id).where(GROUPS.c.name == name)
-    group_id = connection.execute(query).scalar_one_or_none()
-    if group_id is None:
-        connection.execute(insert_or_keep(connection, GROUPS), {"name": name})
-        group_id = connection.execute(query).scalar_one()
-    return int(group_id)
+    names = {
+        run_id: deployment or " ".join(part for part in (engine, served or target, draft, method) if part)
+        for run_id, deployment, engine, served, target, draft, method in found
+    }
+    query = select(GROUPS.c.name, GROUPS.c.id).where(GROUPS.c.name.in_(set(names.values())))
+    known: dict[str, int] = dict(connection.execute(query).all())
+    if fresh := sorted(set(names.values()) - known.keys()):
+        connection.execute(insert_or_keep(connection, GROUPS), [{"name": name} for name in fresh])
+        known = dict(connection.execute(query).all())
+    return {run_id: known[name] for run_id, name in names.items()}
 
 
 # ---- reading
@@ -173,39 +196,6 @@ def _live(connection: Connection, run_ids: Sequence[int]) -> tuple[list[Placed],
         unit = names[stream.unit_id]
         add(stream, long_window(shape, values, unit), long_prefill(values, unit))
     return windows, prefills
-
-
-def last_live_window(connection: Connection, run_id: int, source_id: int) -> float | None:
-    """The instant of the last window that a source told of a run, also where it is no longer stored raw."""
-    hours = HOUR_SAMPLES.c
-    query = (
-        select(func.max(hours.last_at))
-        .join_from(LIVE_STREAMS, HOUR_SAMPLES, hours.stream_id == _STREAMS.id)
-        .where(_STREAMS.run_id == run_id, _STREAMS.source_id == source_id, hours.windows > 0)
-    )
-    found: float | None = connection.execute(query).scalar_one()
-    return found
-
-
-def counted_steps(
-    connection: Connection, run_id: int, source_id: int, origin: Origin
-) -> Mapping[str, tuple[float, float]]:
-    """Verify steps and accepted tokens that a source counted of a run, summed by unit; units without any are left out."""
-    hours = HOUR_SAMPLES.c
-    query = (
-        select(_STREAMS.unit_id, hours.shape, func.sum(hours.verify_steps), func.sum(hours.accepted_tokens))
-        .join_from(LIVE_STREAMS, HOUR_SAMPLES, hours.stream_id == _STREAMS.id)
-        .where(_STREAMS.run_id == run_id, _STREAMS.source_id == source_id)
-        .where(hours.windows > 0, hours.verify_steps.is_not(None))
-        .group_by(_STREAMS.unit_id, hours.shape)
-    )
-    units = unit_names(connection)
-    found: dict[str, tuple[float, float]] = {}
-    for unit_id, shape, steps, accepted in connection.execute(query):
-        if origin_of(shape) is origin:
-            before = found.get(units[unit_id], (0.0, 0.0))
-            found[units[unit_id]] = before[0] + steps, before[1] + (accepted or 0.0)
-    return found
 
 
 def mean_live_requests(connection: Connection, run_id: int) -> float | None:

@@ -186,3 +186,13 @@ def _read(packed: bytes) -> Iterator[float]:
             place += 8
         else:
             yield (number >> 2) / _SCALES[kind]
+
+
+def pack_doubles(values: Sequence[float]) -> bytes:
+    """Numbers, 8 bytes each."""
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+def unpack_doubles(packed: bytes) -> tuple[float, ...]:
+    """The numbers that :func:`pack_doubles` packed."""
+    return struct.unpack(f"<{len(packed) // 8}d", packed)

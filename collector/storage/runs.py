@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -384,6 +384,15 @@ def _load_events(connection: Connection, run_id: int) -> list[Event]:
     lines = load_lines(connection, run_id)
     rows = connection.execute(select(RUN_EVENTS).where(RUN_EVENTS.c.run_id == run_id).order_by(RUN_EVENTS.c.id))
     return [Event(row.kind, lines[row.line_id], row.at, row.figures) for row in rows]
+
+
+def load_events(connection: Connection, kinds: Collection[str], *, since: float) -> list[tuple[int, Event]]:
+    """Events of these kinds of all runs since an instant, with their runs, the latest first."""
+    events = RUN_EVENTS.c
+    query = select(RUN_EVENTS).where(events.kind.in_(kinds), events.at >= since).order_by(events.at.desc())
+    rows = connection.execute(query).all()
+    lines = {run_id: load_lines(connection, run_id) for run_id in {row.run_id for row in rows}}
+    return [(row.run_id, Event(row.kind, lines[row.run_id][row.line_id], row.at, row.figures)) for row in rows]
 
 
 def _row(connection: Connection, run_id: int) -> Row[Any]:

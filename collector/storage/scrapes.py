@@ -2,52 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from collector.domain.arguments import Value
+from collector.domain.results import Latency
 from collector.domain.runs import RunRecord
 from collector.domain.series import SeriesSample
-from collector.domain.windows import Origin
-from collector.storage.live import append_live, counted_steps, last_live_window
+from collector.domain.windows import PrefillWindow, Window
+from collector.storage.bulk import digest_of, insert_or_keep
+from collector.storage.documents import to_document
+from collector.storage.live import Seen, append_live
+from collector.storage.packing import pack_doubles, unpack_doubles
 from collector.storage.runs import run_of_source, save_run
-from collector.storage.sources import find_sources, ordinal_in_source, runs_of_source, source_at
-from collector.storage.tables import ARGUMENTS, RUN_SOURCES, RUNS, SERIES, SERIES_SAMPLES, SOURCES
-from collector.storage.windows import append_series
+from collector.storage.sources import ordinal_in_source, source_at
+from collector.storage.tables import ARGUMENTS, RUN_SOURCES, RUNS, SCRAPE_SERIES, SCRAPE_STATES, SOURCES
+from collector.storage.windows import append_series, append_values
 
 
 class Overtaken(Exception):  # noqa: N818 - named for what is wrong
     """Another program stored a scrape of the same endpoint meanwhile."""
 
 
-class LastScrape(NamedTuple):
-    """The last scrape of an endpoint: its run, its instant, and where everything stood.
+class SeriesDocument(NamedTuple):
+    """The series of a page: name and labels of each, and the digest of them all."""
 
-    ``series`` has the last value of every series of the run, ``counted`` the verify steps and accepted
-    tokens that were stored of each unit.
+    digest: str
+    series: tuple[tuple[str, Mapping[str, str]], ...]
+
+    @classmethod
+    def of(cls, series: Iterable[tuple[str, Mapping[str, str]]]) -> SeriesDocument:
+        """Of series in their order."""
+        listed = tuple((name, dict(labels)) for name, labels in series)
+        return cls(digest_of(listed), listed)
+
+
+class ScrapeState(NamedTuple):
+    """Where an engine stands: the values of its series, and the instant at which its next window begins.
+
+    ``counted`` are the verify steps and accepted tokens of each unit since the start of the process.
     """
 
-    run_id: int
     at: float
-    series: tuple[SeriesSample, ...]
+    series: SeriesDocument
+    values: Sequence[float]
     counted: Mapping[str, tuple[float, float]]
+
+
+class LastScrape(NamedTuple):
+    """The last scrape of an endpoint: its run, and where it ended."""
+
+    run_id: int
+    state: ScrapeState
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """The next scrape of a process that is stored already: windows, where it stands, and values of its series.
+
+    ``after`` is as in :func:`save_scrape`; ``latencies`` are ``None`` where they stay as they are; ``values`` are rows of
+    series id, instant and value.
+    """
+
+    source_id: int
+    run_id: int
+    after: float
+    at: float
+    windows: Sequence[Window]
+    prefills: Sequence[PrefillWindow]
+    state: ScrapeState
+    latencies: Mapping[str, Latency] | None = None
+    values: Sequence[tuple[int, float, float]] = ()
 
 
 def last_scrape(connection: Connection, address: str) -> LastScrape | None:
     """The last scrape that was stored of an endpoint."""
-    sources = find_sources(connection, address)
-    runs = runs_of_source(connection, sources[0].id) if sources else []
-    if not runs:
+    states = SCRAPE_STATES.c
+    query = (
+        select(
+            states.run_id, states.at, states.figures, states.counted, SCRAPE_SERIES.c.digest, SCRAPE_SERIES.c.document
+        )
+        .join_from(SCRAPE_STATES, SCRAPE_SERIES)
+        .join(SOURCES, SOURCES.c.id == states.source_id)
+        .where(SOURCES.c.path == address)
+        .order_by(states.source_id.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    if row is None:
         return None
-    _, run_id = runs[-1]
-    at = last_live_window(connection, run_id, sources[0].id)
-    if at is None:
-        return None
-    counted = counted_steps(connection, run_id, sources[0].id, Origin.COUNTERS)
-    return LastScrape(run_id, at, _last_series(connection, run_id), counted)
+    series = SeriesDocument(row.digest, tuple((name, labels) for name, labels in row.document))
+    counted = {unit: (steps, accepted) for unit, (steps, accepted) in row.counted.items()}
+    return LastScrape(row.run_id, ScrapeState(row.at, series, unpack_doubles(row.figures), counted))
 
 
 def scraped_at(connection: Connection, address: str) -> float | None:
@@ -55,6 +105,13 @@ def scraped_at(connection: Connection, address: str) -> float | None:
     columns = SOURCES.c
     query = select(columns.read_at).where(columns.path == address).order_by(columns.id.desc()).limit(1)
     return connection.execute(query).scalar_one_or_none()
+
+
+def read_sources(connection: Connection, addresses: Sequence[str]) -> dict[str, tuple[int, float]]:
+    """The source of each endpoint: its id, and when its last scrape was stored."""
+    columns = SOURCES.c
+    query = select(columns.path, columns.id, columns.read_at).where(columns.path.in_(addresses)).order_by(columns.id)
+    return {row.path: (row.id, row.read_at) for row in connection.execute(query)}
 
 
 def note_read(connection: Connection, address: str, at: float) -> int:
@@ -73,6 +130,7 @@ def save_scrape(
     after: float | None,
     run_id: int | None = None,
     deployment: str | None = None,
+    state: ScrapeState | None = None,
     at: float,
 ) -> int:
     """Store what one scrape of an engine gave; returns the run's id.
@@ -97,9 +155,79 @@ def save_scrape(
     run_id = save_run(
         connection, facts, source_id=source_id, ordinal=ordinal, run_id=run_id, deployment=deployment, at=at
     )
-    append_live(connection, run_id, source_id, record.windows, record.prefills)
+    append_live(connection, [Seen(run_id, source_id, record.windows, record.prefills)])
     append_series(connection, run_id, series)
+    if state is not None:
+        _save_states(connection, [(source_id, run_id, state)])
     return run_id
+
+
+def save_continued(connection: Connection, scrapes: Sequence[Continued]) -> list[bool]:
+    """Store scrapes of many engines at once; returns for each whether it was, or another program was faster."""
+    read_at = SOURCES.c.read_at
+    ids = [scrape.source_id for scrape in scrapes]
+    known = {
+        row.id: row.read_at for row in connection.execute(select(SOURCES.c.id, read_at).where(SOURCES.c.id.in_(ids)))
+    }
+    taken = [known.get(scrape.source_id) == scrape.after for scrape in scrapes]
+    stored = [scrape for scrape, is_next in zip(scrapes, taken, strict=True) if is_next]
+    if not stored:
+        return taken
+    of_source = update(SOURCES).where(SOURCES.c.id == bindparam("source")).values(read_at=bindparam("instant"))
+    connection.execute(of_source, [{"source": scrape.source_id, "instant": scrape.at} for scrape in stored])
+    of_run = update(RUNS).where(RUNS.c.id == bindparam("run")).values(ended_at=bindparam("instant"))
+    connection.execute(of_run, [{"run": scrape.run_id, "instant": scrape.at} for scrape in stored])
+    measured = [
+        {"run": scrape.run_id, "figures": to_document(scrape.latencies)} for scrape in stored if scrape.latencies
+    ]
+    if measured:
+        with_latencies = update(RUNS).where(RUNS.c.id == bindparam("run")).values(latencies=bindparam("figures"))
+        connection.execute(with_latencies, measured)
+    append_live(
+        connection, [Seen(scrape.run_id, scrape.source_id, scrape.windows, scrape.prefills) for scrape in stored]
+    )
+    append_values(connection, [row for scrape in stored for row in scrape.values])
+    _save_states(connection, [(scrape.source_id, scrape.run_id, scrape.state) for scrape in stored])
+    return taken
+
+
+def _save_states(connection: Connection, states: Sequence[tuple[int, int, ScrapeState]]) -> None:
+    documents = {state.series.digest: state.series for _, _, state in states}
+    known = _series_ids(connection, documents)
+    if fresh := [document for digest, document in documents.items() if digest not in known]:
+        rows = [{"digest": document.digest, "document": document.series} for document in fresh]
+        connection.execute(insert_or_keep(connection, SCRAPE_SERIES), rows)
+        known = _series_ids(connection, documents)
+    table = SCRAPE_STATES
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    changing = ("run_id", "at", "series_id", "figures", "counted")
+    statement = statement.on_conflict_do_update(
+        index_elements=["source_id"], set_={name: statement.excluded[name] for name in changing}
+    )
+    connection.execute(
+        statement,
+        [
+            {
+                "source_id": source_id,
+                "run_id": run_id,
+                "at": state.at,
+                "series_id": known[state.series.digest],
+                "figures": pack_doubles(state.values),
+                "counted": state.counted,
+            }
+            for source_id, run_id, state in states
+        ],
+    )
+    if fresh:
+        used = select(table.c.series_id)
+        connection.execute(delete(SCRAPE_SERIES).where(SCRAPE_SERIES.c.id.not_in(used)))
+
+
+def _series_ids(connection: Connection, digests: Collection[str]) -> dict[str, int]:
+    columns = SCRAPE_SERIES.c
+    query = select(columns.digest, columns.id).where(columns.digest.in_(list(digests)))
+    return {row.digest: row.id for row in connection.execute(query)}
 
 
 def run_that_states(
@@ -115,25 +243,3 @@ def run_that_states(
         .order_by(runs.listed_at.desc(), runs.id.desc())
     )
     return next((row.id for row in connection.execute(query) if row.effective == value), None)
-
-
-def _last_series(connection: Connection, run_id: int) -> tuple[SeriesSample, ...]:
-    samples = SERIES_SAMPLES.c
-    last = (
-        select(samples.series_id, func.max(samples.at).label("at"))
-        .join(SERIES, SERIES.c.id == samples.series_id)
-        .where(SERIES.c.run_id == run_id)
-        .group_by(samples.series_id)
-        .subquery()
-    )
-    query = (
-        select(SERIES.c.name, SERIES.c.labels, samples.at, samples.value)
-        .join_from(SERIES_SAMPLES, last, and_(last.c.series_id == samples.series_id, last.c.at == samples.at))
-        .join(SERIES, SERIES.c.id == samples.series_id)
-    )
-    return tuple(SeriesSample(row.name, row.labels, row.at, _number(row.value)) for row in connection.execute(query))
-
-
-def _number(value: Any) -> float:
-    """A value; SQLite holds NaN as text."""
-    return float(value)

@@ -224,6 +224,27 @@ SOURCES: Final = Table(
     Index(None, "head_digest"),
 )
 
+SCRAPE_SERIES: Final = Table(
+    "scrape_series",
+    METADATA,
+    Column("id", Key, primary_key=True),
+    Column("digest", String(32), nullable=False, unique=True),
+    Column("document", Json, nullable=False, comment="name and labels of each series, in the order of a page"),
+    comment="series of a page that is scraped; replicas of one release share them",
+)
+
+SCRAPE_STATES: Final = Table(
+    "scrape_states",
+    METADATA,
+    _reference("source_id", "sources", primary_key=True),
+    _reference("run_id", "runs", nullable=False, index=True),
+    Column("at", Double, nullable=False, comment="instant at which the next window begins"),
+    _reference("series_id", "scrape_series", nullable=False, on_delete="RESTRICT"),
+    Column("figures", LargeBinary, nullable=False, comment="the value of each series, packed"),
+    Column("counted", Json, nullable=False, comment="verify steps and accepted tokens that were counted, by unit"),
+    comment="where the last scrape of an engine ended",
+)
+
 RUN_SOURCES: Final = Table(
     "run_sources",
     METADATA,

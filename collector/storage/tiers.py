@@ -7,7 +7,7 @@ is lost. Windows that know different figures are never added up: each sum stands
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, Table, func, select
@@ -70,41 +70,36 @@ def values_of_prefill(prefill: PrefillWindow) -> Values:
 
 def merged(one: Values, other: Values) -> Values:
     """What two stretches add up to."""
-    return [rule(first, second) for rule, first, second in zip(_RULES, one, other, strict=True)]
+    return [
+        second if first is None else first if second is None
+        else first + second if rule is _SUM
+        else (max(second, first)) if rule is _HIGHEST
+        else (min(second, first)) if rule is _LOWEST
+        else _by_position(first, second)
+        for rule, first, second in zip(_RULES, one, other, strict=True)
+    ]  # fmt: skip
 
 
 def _number(value: float | None) -> float | None:
     return None if value is None or value != value else value  # noqa: PLR0124 - NaN
 
 
-def _sum(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else one + other
-
-
-def _lowest(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else min(one, other)
-
-
-def _highest(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else max(one, other)
-
-
-def _by_position(one: tuple[float, ...] | None, other: tuple[float, ...] | None) -> tuple[float, ...] | None:
-    if one is None or other is None:
-        return other if one is None else one
+def _by_position(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     return tuple(map(sum, zip(longer, (*shorter, *[0.0] * (len(longer) - len(shorter))), strict=True)))
 
 
-_RULES: Final[tuple[Callable[[Any, Any], Any], ...]] = (
-    _sum,
-    _highest,
-    *(_sum,) * len(COUNTS),
-    _lowest,
-    _highest,
-    *(_sum, _lowest, _highest) * len(GAUGES),
-    *(_sum,) * 3,
-    _by_position,
+_SUM, _HIGHEST, _LOWEST, _POSITIONS = range(4)
+"""How a figure adds up. This is done some times a scrape, so the rules are no functions."""
+_RULES: Final = (
+    _SUM,
+    _HIGHEST,
+    *(_SUM,) * len(COUNTS),
+    _LOWEST,
+    _HIGHEST,
+    *(_SUM, _LOWEST, _HIGHEST) * len(GAUGES),
+    *(_SUM,) * 3,
+    _POSITIONS,
 )
 
 
@@ -113,11 +108,14 @@ _RULES: Final[tuple[Callable[[Any, Any], Any], ...]] = (
 
 def add_to_rollups(
     connection: Connection,
-    group_id: int,
+    groups: Mapping[int, int],
     windows: Iterable[tuple[int, Window]],
     prefills: Iterable[tuple[int, PrefillWindow]],
 ) -> None:
-    """Add windows and prefills, each with the id of its stream, that were not stored before, to all roll-ups."""
+    """Add windows and prefills, each with the id of its stream, that were not stored before, to all roll-ups.
+
+    ``groups`` are the groups of the streams.
+    """
     by_minute = rolled_up(windows, prefills, MINUTE)
     for own_table, group_table, width in (
         (MINUTE_SAMPLES, FLEET_MINUTE_SAMPLES, MINUTE),
@@ -128,7 +126,7 @@ def add_to_rollups(
         for (stream_id, minute, shape), values in by_minute.items():
             bucket = bucket_of(minute, width)
             _add(own, (stream_id, bucket, shape), values)
-            _add(of_group, (group_id, bucket, shape), values)
+            _add(of_group, (groups[stream_id], bucket, shape), values)
         _merge_into(connection, own_table, own)
         _merge_into(connection, group_table, of_group)
 

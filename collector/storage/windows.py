@@ -147,19 +147,34 @@ def mean_running_requests(connection: Connection, run_id: int) -> float | None:
 
 def append_series(connection: Connection, run_id: int, samples: Iterable[SeriesSample]) -> int:
     """Add values of other metrics that are not there yet; returns how many were."""
-    samples = list(samples)
-    digests = {_series_key(sample): sample for sample in samples}
-    if not digests:
-        return 0
+    digested = [(series_digest(sample.name, sample.labels), sample) for sample in samples]
+    ids = series_ids(connection, run_id, {digest: (sample.name, sample.labels) for digest, sample in digested})
+    return append_values(connection, [(ids[digest], sample.at, sample.value) for digest, sample in digested])
+
+
+def series_digest(name: str, labels: Mapping[str, str]) -> str:
+    """What makes a series, as a digest."""
+    return digest_of(name, sorted(labels.items()))
+
+
+def series_ids(
+    connection: Connection, run_id: int, series: Mapping[str, tuple[str, Mapping[str, str]]]
+) -> dict[str, int]:
+    """The ids of a run's series by digest, stored on first sight; ``series`` are their names and labels by digest."""
+    if not series:
+        return {}
     rows = [
-        {"run_id": run_id, "digest": digest, "name": sample.name, "labels": dict(sample.labels)}
-        for digest, sample in digests.items()
+        {"run_id": run_id, "digest": digest, "name": name, "labels": dict(labels)}
+        for digest, (name, labels) in series.items()
     ]
     connection.execute(insert_or_keep(connection, SERIES), rows)
     known = connection.execute(select(SERIES.c.digest, SERIES.c.id).where(SERIES.c.run_id == run_id))
-    ids: dict[str, int] = {row.digest: row.id for row in known}
-    values = [(ids[_series_key(sample)], sample.at, sample.value) for sample in samples]
-    return add_rows(connection, SERIES_SAMPLES, _with_nan(connection, values))
+    return {row.digest: row.id for row in known}
+
+
+def append_values(connection: Connection, rows: list[tuple[Any, ...]]) -> int:
+    """Add rows of series id, instant and value that are not there yet; returns how many were."""
+    return add_rows(connection, SERIES_SAMPLES, _with_nan(connection, rows))
 
 
 def load_series(
@@ -174,10 +189,6 @@ def load_series(
     )
     query = _between(query, SERIES_SAMPLES.c.at, since, until)
     return [SeriesSample(row.name, row.labels, row.at, _number(row.value)) for row in connection.execute(query)]
-
-
-def _series_key(sample: SeriesSample) -> str:
-    return digest_of(sample.name, sorted(sample.labels.items()))
 
 
 def _between(query: Any, at: Any, since: float | None, until: float | None) -> Any:

@@ -532,6 +532,39 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_run_events_line_id"), "run_events", ["line_id"], unique=False)
     op.create_table(
+        "scrape_series",
+        sa.Column("id", KEY, nullable=False),
+        sa.Column("digest", sa.String(length=32), nullable=False),
+        sa.Column("document", JSON, nullable=False, comment="name and labels of each series, in the order of a page"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_scrape_series")),
+        sa.UniqueConstraint("digest", name=op.f("uq_scrape_series_digest")),
+        comment="series of a page that is scraped; replicas of one release share them",
+    )
+    op.create_table(
+        "scrape_states",
+        sa.Column("source_id", KEY, nullable=False),
+        sa.Column("run_id", KEY, nullable=False),
+        sa.Column("at", sa.Double(), nullable=False, comment="instant at which the next window begins"),
+        sa.Column("series_id", KEY, nullable=False),
+        sa.Column("figures", sa.LargeBinary(), nullable=False, comment="the value of each series, packed"),
+        sa.Column(
+            "counted", JSON, nullable=False, comment="verify steps and accepted tokens that were counted, by unit"
+        ),
+        sa.ForeignKeyConstraint(
+            ["source_id"], ["sources.id"], name=op.f("fk_scrape_states_source_id_sources"), ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_scrape_states_run_id_runs"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["series_id"],
+            ["scrape_series.id"],
+            name=op.f("fk_scrape_states_series_id_scrape_series"),
+            ondelete="RESTRICT",
+        ),
+        sa.PrimaryKeyConstraint("source_id", name=op.f("pk_scrape_states")),
+        comment="where the last scrape of an engine ended",
+    )
+    op.create_index(op.f("ix_scrape_states_run_id"), "scrape_states", ["run_id"], unique=False)
+    op.create_table(
         "series_samples",
         sa.Column("series_id", KEY, nullable=False),
         sa.Column("at", sa.Double(), nullable=False),
@@ -793,6 +826,8 @@ def downgrade() -> None:
     ):
         op.drop_table(name)
     op.drop_table("series_samples")
+    op.drop_table("scrape_states")
+    op.drop_table("scrape_series")
     op.drop_table("run_events")
     op.drop_table("finding_evidence")
     op.drop_table("alert_deliveries")

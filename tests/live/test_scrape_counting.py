@@ -21,7 +21,7 @@ from collector.sources.http import Endpoint
 from collector.sources.scrape import Scraper
 from collector.storage.engine import Database, open_database
 from collector.storage.runs import load_run
-from collector.storage.windows import load_series
+from collector.storage.scrapes import last_scrape
 from tests.live.recorded import RECORDED, Recorded, recorded
 
 COUNTS = {
@@ -216,13 +216,14 @@ def test_one_scrape_gives_everything_since_the_start(sqlite_database: Database, 
 
 def test_latency_histograms_are_kept_as_exposed(scraped: Callable[[str], Scraped]) -> None:
     found = scraped("vllm/eagle3")
+    with found.database.reading() as connection:
+        last = last_scrape(connection, found.served.url)
+        assert last is not None
     for name in ("time_to_first_token", "inter_token_latency", "request_time_per_output_token", "e2e_request_latency"):
         for part in ("sum", "count", "bucket"):
             full = f"vllm:{name}_seconds_{part}"
-            with found.database.reading() as connection:
-                series = load_series(connection, found.stored[0].run_id, full)
-            last = {tuple(sorted(sample.labels.items())): sample.value for sample in series}
-            assert sum(last.values()) == pytest.approx(found.served.last(full))
+            kept = [v for (n, _), v in zip(last.state.series.series, last.state.values, strict=True) if n == full]
+            assert sum(kept) == pytest.approx(found.served.last(full))
 
 
 def test_latencies_of_a_stored_run_are_those_of_its_histograms(scraped: Callable[[str], Scraped]) -> None:

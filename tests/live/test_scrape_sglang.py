@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from collector.domain.redaction import MASK
 from collector.domain.runs import RunRecord
 from collector.domain.windows import Origin, Window
 from collector.ingest import ingest, load_for_judgement
-from collector.scraping import Watch
+from collector.scraping import SERIES_SECONDS, Watch
 from collector.sources.http import Endpoint
 from collector.sources.scrape import Scraper
 from collector.storage.engine import Database
 from collector.storage.runs import list_runs, load_run
+from collector.storage.scrapes import last_scrape
 from collector.storage.windows import load_series
 from tests.live.conftest import Watched, scrape_all
 from tests.live.replay import RECORDINGS, Recording, Replay, replay
@@ -239,13 +241,25 @@ def test_the_baseline_has_throughput_and_no_acceptance(watched: Scraped) -> None
 
 def test_latency_histograms_are_kept_as_exposed(watched: Scraped) -> None:
     scraped = watched("0.5.23-eagle3")
+    with scraped.database.reading() as connection:
+        last = last_scrape(connection, scraped.served.url)
+    assert last is not None
     for name in ("time_to_first_token", "inter_token_latency", "e2e_request_latency"):
         for part in ("sum", "count", "bucket"):
             full = f"sglang:{name}_seconds_{part}"
-            with scraped.database.reading() as connection:
-                series = load_series(connection, scraped.run_ids[0], full)
-            last = {tuple(sorted(sample.labels.items())): sample.value for sample in series}
-            assert sum(last.values()) == pytest.approx(last_counter(scraped.served, full))
+            kept = [v for (n, _), v in zip(last.state.series.series, last.state.values, strict=True) if n == full]
+            assert sum(kept) == pytest.approx(last_counter(scraped.served, full))
+
+
+def test_series_are_kept_now_and_then(watched: Scraped) -> None:
+    scraped = watched("0.5.23-eagle3")
+    with scraped.database.reading() as connection:
+        series = load_series(connection, scraped.run_ids[0], "sglang:generation_tokens_total")
+    instants = [sample.at for sample in series]
+    assert all(later - earlier >= SERIES_SECONDS for earlier, later in pairwise(instants))
+    assert instants[-1] + SERIES_SECONDS > scraped.served.snapshots[-1][0]
+    exposed = dict(scraped.served.snapshots)
+    assert all(f"}} {sample.value:.1f}".encode() in exposed[sample.at] for sample in series)
 
 
 # ---- one run from two sources

@@ -31,8 +31,13 @@ def test_engines_of_the_settings_become_judged_runs_until_the_settings_change(tm
             running.until(lambda: "cannot be used" in running.log)
             assert list(targets()) == [first.url]
 
+            refused = running.client.post("/api/v1/targets/reload")
+            assert refused.status_code == 400
+            assert "url is not" in refused.json()["error"]["why"]
+            assert list(targets()) == [first.url]
+
             place.settings(text.format(second.url))
-            running.process.send_signal(signal.SIGHUP)
+            assert running.client.post("/api/v1/targets/reload").json() == {"targets": 1, "sources": 0}
             running.until(lambda: list(targets()) == [second.url])
             running.until(lambda: targets()[second.url]["engine"] == "llamacpp")
             everything = running.client.get("/api/v1/targets").text + running.client.get("/").text

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from collector.domain.errors import DraftscopeError, InputError, MalformedInput, SourceError, UnknownName
-from collector.scraping import Watch
+from collector.scraping import Recorder
 from collector.sources.discovery import addresses_of_name, groups_of_file
 from collector.sources.http import Endpoint
 from collector.sources.probe import Aspect, Reach, probe
-from collector.sources.scrape import Scraper
+from collector.sources.scrape import Scrape, Scraper
 from collector.storage.engine import Database
 from collector.storage.runs import list_runs, load_run
 from dashboard.cli import main
@@ -379,14 +379,14 @@ def test_what_is_watched_has_the_counts_of_one_long_watch(sqlite_database: Datab
 def test_a_fault_of_ours_is_one_targets_alone(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    take = Watch.take
+    prepare = Recorder.prepare
 
-    def faulty(watch: Watch) -> Any:
-        if watch.scraper.endpoint.address == broken.url:
+    def faulty(recorder: Recorder, scrape: Scrape) -> Any:
+        if recorder.address == broken.url:
             raise ZeroDivisionError
-        return take(watch)
+        return prepare(recorder, scrape)
 
-    monkeypatch.setattr(Watch, "take", faulty)
+    monkeypatch.setattr(Recorder, "prepare", faulty)
     with recorded("vllm/eagle3") as good, recorded("vllm/ngram") as broken:
 
         async def check(collected: Collected) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -177,6 +178,34 @@ def test_the_sweep_waits_for_runs_that_are_being_written(database: Database) -> 
     now += 61
     grow(1800.0)
     assert sweep.sweep() == [run]  # a live run is judged every minute
+
+
+def test_a_run_that_changes_all_the_time_is_judged_for_the_first_time_within_a_minute(database: Database) -> None:
+    now = 10_000.0
+    sweep = Sweep(Diagnoses(database), NOBODY, now=lambda: now)
+    sweep.sweep()
+    judged = []
+    for number in range(5):
+        with database.transaction() as connection:
+            run = save(connection, ended=now)
+        judged.append(sweep.sweep() == [run])
+        now += 15
+        assert number or not judged[0]
+    assert judged == [False, False, False, False, True]
+
+
+def test_a_sweep_ends_in_time_and_begins_with_those_that_wait_longest(kimi: tuple[Diagnoses, int]) -> None:
+    diagnoses = kimi[0]
+    ticks = itertools.count(step=8)
+    sweep = Sweep(diagnoses, NOBODY, spent=lambda: float(next(ticks)))
+    swept: list[int] = []
+    while some := sweep.sweep():
+        assert len(some) == 1
+        swept += some
+    assert len(swept) >= 2
+    assert len(set(swept)) == len(swept)
+    with diagnoses.database.reading() as connection:
+        assert judged_states(connection).keys() == run_states(connection).keys()
 
 
 def test_other_limits_judge_everything_anew(kimi: tuple[Diagnoses, int]) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, select
 from collector.domain.runs import RunRecord
 from collector.domain.windows import Origin, PrefillWindow, Window
 from collector.storage.engine import Database
-from collector.storage.live import append_live
+from collector.storage.live import Seen, append_live
 from collector.storage.runs import load_run, save_run
 from collector.storage.scrapes import last_scrape, save_scrape, scraped_at
 from collector.storage.sources import source_at
@@ -92,9 +92,9 @@ def test_storing_windows_twice_adds_nothing_to_any_tier(database: Database) -> N
     with database.transaction() as connection:
         source = source_at(connection, ADDRESS, at=START)
         run_id = save_run(connection, RunRecord("sglang", ADDRESS), source_id=source, at=START)
-        assert append_live(connection, run_id, source, made[:12], prefills[:12]) == 12
-        assert append_live(connection, run_id, source, made[6:], prefills[6:]) == 6
-        assert append_live(connection, run_id, source, made, prefills) == 0
+        assert append_live(connection, [Seen(run_id, source, made[:12], prefills[:12])]) == 12
+        assert append_live(connection, [Seen(run_id, source, made[6:], prefills[6:])]) == 6
+        assert append_live(connection, [Seen(run_id, source, made, prefills)]) == 0
         stored = load_run(connection, run_id)
         hours = connection.execute(select(HOUR_SAMPLES.c.windows).where(HOUR_SAMPLES.c.windows > 0)).scalars().all()
     assert (stored.windows, stored.prefills) == (made, prefills)

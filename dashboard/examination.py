@@ -1,0 +1,166 @@
+"""Looks at everything the product needs and reads: what works, what does not, and what to try. Nothing is changed."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.domain.errors import DraftscopeError
+from dashboard.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from dashboard.targets import Found
+
+SCHEMA: Final = "draftscope.doctor/1"
+RECENT_SECONDS: Final = 86_400.0
+"""How far back events of runs are told."""
+ASKED_AT_ONCE: Final = 32
+_EXTRAS: Final = {
+    "aiohttp": ("aiohttp", "scrapes thousands of engines at a fraction of the work (scrape_client)"),
+    "drift": ("ruptures", "dates a change after a drift alarm"),
+    "fast": ("isal", "unpacks .gz three times as fast"),
+    "gguf": ("gguf", "reads headers of GGUF models"),
+    "apprise": ("apprise", "alerts to services that have no channel of their own"),
+}
+"""Extras: what they are of, and for."""
+_TOLD_EVENTS: Final = {
+    "counter-reset": "counters fell while the engine ran; the interval around it is left out",
+    "clock-jump": "the clock of this machine jumped; the interval was timed by a clock that does not",
+}
+
+
+class Health(StrEnum):
+    """How an aspect is."""
+
+    FINE = "fine"
+    READING = "reading"
+    MISSING = "not available"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One aspect of one thing: how it is, and what to try."""
+
+    about: str
+    aspect: str
+    health: Health
+    told: str
+    hint: str = ""
+
+
+def examine(config: Path | None = None, *, now: Callable[[], float] = time.time) -> list[Check]:
+    """Everything, one after the other; engines are asked side by side. A fault of one hides no other."""
+    checks = [*_product()]
+    try:
+        settings = load_settings(config)
+    except DraftscopeError as error:
+        return [*checks, _failed("settings", "file", error), *_formats()]
+    checks.append(Check("settings", "file", Health.FINE, "read", ""))
+    return [*checks, *_database(settings, now), *_targets(settings), *_formats()]
+
+
+def document(checks: Iterable[Check]) -> dict[str, Any]:
+    """The same as plain values."""
+    return {"schema": SCHEMA, "checks": [{**asdict(check), "health": check.health.value} for check in checks]}
+
+
+def _failed(about: str, aspect: str, error: DraftscopeError) -> Check:
+    why = f" ({error.why})" if error.why else ""
+    return Check(about, aspect, Health.ERROR, f"{error.what}{why}", error.hint)
+
+
+def _product() -> Iterator[Check]:
+    from importlib.metadata import version
+
+    yield Check(
+        "draftscope", "release", Health.FINE,
+        f"{version('draftscope')}, Python {platform.python_version()}, {platform.system()}",
+    )  # fmt: skip
+    for extra, (module, purpose) in _EXTRAS.items():
+        there = importlib.util.find_spec(module) is not None
+        yield Check(
+            "draftscope", f"extra {extra}", Health.FINE if there else Health.MISSING, purpose,
+            "" if there else f'pip install "draftscope[{extra}]"',
+        )  # fmt: skip
+
+
+def _database(settings: Settings, now: Callable[[], float]) -> Iterator[Check]:
+    from collector.storage.runs import list_runs, load_events
+    from dashboard.database import open_configured
+
+    try:
+        with open_configured(settings.service.database_url) as database, database.reading() as connection:
+            runs = list_runs(connection).runs
+            events = load_events(connection, tuple(_TOLD_EVENTS), since=now() - RECENT_SECONDS)
+    except DraftscopeError as error:
+        yield _failed("database", "open", error)
+        return
+    latest = "no run yet" if not runs else f"the latest of its runs is {runs[0].id} ({runs[0].source})"
+    hint = "" if runs else "draftscope ingest LOG, draftscope scrape URL, or [[targets]] in the settings"
+    yield Check("database", "open", Health.FINE, f"{database.name}: {latest}", hint)
+    for run_id, event in events:
+        when = "" if event.at is None else f"{datetime.fromtimestamp(event.at, UTC):%Y-%m-%d %H:%M:%S} UTC: "
+        yield Check(
+            f"run {run_id}", event.kind, Health.WARNING, f"{when}{_TOLD_EVENTS[event.kind]} ({event.evidence.text})",
+            "look at the engine's log around that time",
+        )  # fmt: skip
+
+
+def _targets(settings: Settings) -> Iterator[Check]:
+    from dashboard.targets import find_all
+
+    if not settings.targets:
+        yield Check(
+            "targets", "settings", Health.MISSING, "no engine is watched",
+            'write [[targets]] with url = "http://HOST:PORT" into draftscope.toml',
+        )  # fmt: skip
+        return
+    found, problems = find_all(settings.targets)
+    for target, error in problems.items():
+        yield _failed(target.place, "addresses", error)
+    with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+        for checks in pool.map(_probed, found):
+            yield from checks
+
+
+def _probed(found: Found) -> list[Check]:
+    """What can be seen of one engine now."""
+    from collector.sources.probe import Reach, probe
+    from collector.sources.scrape import Scraper
+
+    health = {
+        Reach.READING: Health.READING,
+        Reach.PARTLY: Health.WARNING,
+        Reach.MISSING: Health.MISSING,
+        Reach.FAILED: Health.ERROR,
+    }
+    try:
+        with found.endpoint() as endpoint:
+            aspects = probe(Scraper(endpoint))
+    except DraftscopeError as error:
+        return [_failed(found.shown, "metrics", error)]
+    return [Check(found.shown, item.name, health[item.reach], item.told, item.hint) for item in aspects]
+
+
+def _formats() -> Iterator[Check]:
+    """Each format of logs against its own samples."""
+    from collector.formats import formats
+    from collector.formats.base import self_check
+
+    for log_format in formats():
+        problems = self_check(log_format)
+        yield Check(
+            "formats", log_format.engine, Health.ERROR if problems else Health.READING,
+            problems[0] if problems else f"{len(log_format.samples)} samples of {len(log_format.lines)} kinds of lines",
+            "a fault of draftscope: please report it" if problems else "",
+        )  # fmt: skip
