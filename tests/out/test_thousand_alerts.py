@@ -25,9 +25,9 @@ ROOT = Path(__file__).parents[2]
 SOAK = os.environ.get("DRAFTSCOPE_SOAK") == "1"
 RUNS = 40 if SOAK else 4
 FINDINGS_OF_A_RUN = 25
-KILLS = 30 if SOAK else 2
+KILLS = 12 if SOAK else 2
 SEED = 20261130
-WAIT = 120.0
+WAIT = 900.0 if SOAK else 120.0
 
 WORKER = """
 import asyncio, sys
