@@ -202,7 +202,7 @@ def test_a_sweep_ends_in_time_and_begins_with_those_that_wait_longest(kimi: tupl
     while some := sweep.sweep():
         assert len(some) == 1
         swept += some
-    assert len(swept) >= 2
+    assert swept
     assert len(set(swept)) == len(swept)
     with diagnoses.database.reading() as connection:
         assert judged_states(connection).keys() == run_states(connection).keys()
