@@ -53,6 +53,11 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield opened
 
 
+def find_none(platform: Docker | Kubernetes) -> None:
+    with closing(platform):
+        platform.groups()
+
+
 # ---- Docker
 
 
@@ -177,7 +182,7 @@ def test_what_a_container_writes_gives_the_rows_of_the_file(
 
 def test_a_docker_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="does not answer") as raised:
-        Docker("engine", f"unix://{tmp_path}/none.sock").groups()
+        find_none(Docker("engine", f"unix://{tmp_path}/none.sock"))
     assert "group docker" in raised.value.hint
     with pytest.raises(InputError, match="no Docker host"):
         Docker("engine", "gpu7")
@@ -309,12 +314,12 @@ def test_a_cluster_that_refuses_or_is_not_there_is_told(
 ) -> None:
     cluster.token = "another"
     with pytest.raises(SourceError, match="refuses this account") as raised:
-        Kubernetes("app=vllm").groups()
+        find_none(Kubernetes("app=vllm"))
     assert "pods/log" in raised.value.hint
     cluster.url = "http://127.0.0.1:1"
     write_config(tmp_path, cluster)
     with pytest.raises(SourceError, match="does not answer"):
-        Kubernetes("app=vllm").groups()
+        find_none(Kubernetes("app=vllm"))
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     with pytest.raises(InputError, match="how the cluster is reached") as unreached:
         Kubernetes("app=vllm")
@@ -360,4 +365,6 @@ def test_sources_of_the_settings(tmp_path: Path) -> None:
 
 def test_a_group_says_where_and_what(host: Host) -> None:
     host.containers = [container("1", [port(8000, 18000)], {})]
-    assert Docker("engine", host.address).groups() == [Group(("http://127.0.0.1:18000",), {"container": "engine-1"})]
+    with closing(Docker("engine", host.address)) as containers:
+        found = containers.groups()
+    assert found == [Group(("http://127.0.0.1:18000",), {"container": "engine-1"})]

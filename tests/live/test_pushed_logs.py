@@ -107,7 +107,15 @@ FORMS: dict[str, tuple[Callable[[list[str]], bytes], str, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_gives_the_rows_of_the_file(
+def test_every_form_gives_the_lines_of_the_file(form: str) -> None:
+    write, _, labels = FORMS[form]
+    assert lines_of(write(LINES), {"team": "search"}) == {
+        tuple(sorted({**labels, "team": "search"}.items())): [line.encode() for line in LINES]
+    }
+
+
+@pytest.mark.parametrize("form", ["plain", "vector array", "fluent bit json_lines"])
+def test_what_senders_post_gives_the_rows_of_the_file(
     service_of: Callable[..., Posting], database: Database, of_file: Callable[[str], list[Any]], form: str
 ) -> None:
     write, kind, labels = FORMS[form]
