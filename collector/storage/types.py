@@ -43,7 +43,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return {_NUMBER_KEY: str(float(value))}
+        return _marked(value)
     if isinstance(value, dict):
         return {storable(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -51,9 +51,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _marked(number: float) -> dict[str, str]:
+    return {_NUMBER_KEY: repr(float(number))}
+
+
 def _revive(document: dict[str, Any]) -> Any:
-    if len(document) == 1 and document.get(_NUMBER_KEY) in ("nan", "inf", "-inf"):
-        return float(document[_NUMBER_KEY])
+    if len(document) == 1 and isinstance(text := document.get(_NUMBER_KEY), str):
+        try:
+            return float(text)
+        except ValueError:
+            return document
     return document
 
 
@@ -115,7 +122,10 @@ class Json(TypeDecorator[Any]):
 
 
 class SeenJson(TypeDecorator[Any]):
-    """A value that may be unseen: NULL is ``UNSEEN``, JSON ``null`` is a value that was stated to be unset."""
+    """A value that may be unseen: NULL is ``UNSEEN``, JSON ``null`` is a value that was stated to be unset.
+
+    A number alone is marked: SQLite takes text that reads as a number for one, and rounds it as it sees fit.
+    """
 
     impl = JSON(none_as_null=False).with_variant(JSONB(none_as_null=False), "postgresql")
     cache_ok = True
@@ -123,7 +133,9 @@ class SeenJson(TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
         """``UNSEEN`` to NULL."""
-        return null() if value is UNSEEN else value
+        if value is UNSEEN:
+            return null()
+        return _marked(value) if isinstance(value, float) else value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
         """NULL to ``UNSEEN``."""

@@ -106,6 +106,18 @@ def test_storing_twice_adds_nothing(database: Database, record: RunRecord) -> No
         assert canonical(load_run(connection, run_id)) == canonical(record)
 
 
+@pytest.mark.parametrize(
+    "value", [2.31e-307, 1.0, 0.1, 5e-324, 1.7976931348623157e308, math.inf, 2**60, True, "1.0", ""]
+)
+def test_arguments_keep_their_type_and_every_digit(database: Database, value: object) -> None:
+    with undone(database) as connection:
+        run_id = store(
+            connection, RunRecord("sglang", "input.log", arguments=Arguments().with_effective({"mem": value}, None))
+        )
+        read = load_arguments(connection, run_id)["mem"].effective
+        assert (type(read), repr(read)) == (type(value), repr(value))
+
+
 @EXAMPLES
 @given(record=records(), cut=st.integers(0, 12))
 def test_a_run_stored_in_parts_is_the_run_stored_at_once(database: Database, record: RunRecord, cut: int) -> None:
