@@ -23,14 +23,18 @@ SCHEMA: Final = "draftscope.doctor/1"
 RECENT_SECONDS: Final = 86_400.0
 """How far back events of runs are told."""
 ASKED_AT_ONCE: Final = 32
-_EXTRAS: Final = {
+EXTRAS: Final = {
     "aiohttp": ("aiohttp", "scrapes thousands of engines at a fraction of the work (scrape_client)"),
-    "drift": ("ruptures", "dates a change after a drift alarm"),
-    "fast": ("isal", "unpacks .gz three times as fast"),
-    "gguf": ("gguf", "reads headers of GGUF models"),
     "apprise": ("apprise", "alerts to services that have no channel of their own"),
+    "drift": ("ruptures", "dates a change after a drift alarm"),
+    "gcs": ("gcsfs", "reads gs:// paths"),
+    "gguf": ("gguf", "reads headers of GGUF models"),
+    "kubernetes": ("kubernetes", "pods as targets, and their logs"),
+    "parquet": ("pyarrow", "draftscope db export and import"),
+    "s3": ("s3fs", "reads s3:// paths"),
+    "ssh": ("sshfs", "reads ssh:// paths"),
 }
-"""Extras: what they are of, and for."""
+"""Extras: the module each is for, and what it does."""
 _TOLD_EVENTS: Final = {
     "counter-reset": "counters fell while the engine ran; the interval around it is left out",
     "clock-jump": "the clock of this machine jumped; the interval was timed by a clock that does not",
@@ -86,7 +90,7 @@ def _product() -> Iterator[Check]:
         "draftscope", "release", Health.FINE,
         f"{version('draftscope')}, Python {platform.python_version()}, {platform.system()}",
     )  # fmt: skip
-    for extra, (module, purpose) in _EXTRAS.items():
+    for extra, (module, purpose) in EXTRAS.items():
         there = importlib.util.find_spec(module) is not None
         yield Check(
             "draftscope", f"extra {extra}", Health.FINE if there else Health.MISSING, purpose,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -21,6 +22,7 @@ from collector.storage.engine import Database, open_database
 from collector.storage.runs import list_runs, load_run
 from dashboard.cli import main
 from dashboard.collecting import Collection
+from dashboard.examination import EXTRAS
 from dashboard.targets import Target
 from tests.live.recorded import Recorded, recorded
 from tests.live.test_scrape_faults import _RELEASE, FAULTS, TEXT, answering, hanging, saying, trickling
@@ -107,6 +109,14 @@ def test_doctor_has_a_line_for_each_fault(
     seen = {check["aspect"]: check["health"] for check in checks if check["about"] == good.url}
     assert seen["acceptance"] == "reading"
     assert {check["health"] for check in checks if check["about"] == "formats"} == {"reading"}
+
+
+def test_doctor_knows_every_extra() -> None:
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    packages = declared["optional-dependencies"]
+    assert set(packages) == set(EXTRAS)
+    for extra, (module, _) in EXTRAS.items():
+        assert any(package.startswith(module) for package in packages[extra])
 
 
 def test_doctor_says_what_is_missing_without_settings(
