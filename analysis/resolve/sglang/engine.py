@@ -63,6 +63,12 @@ def _histories() -> Mapping[str, list[list[Any]]]:
 
 
 @cache
+def _named() -> Mapping[str, Release]:
+    """The releases that the histories name; each stands there many times."""
+    return {text: Release.parse(text) for text in {entry[0] for told in _histories().values() for entry in told}}
+
+
+@cache
 def defaults(release: Release) -> Mapping[str, Value]:
     """Every flag of a release with its default.
 
@@ -71,8 +77,9 @@ def defaults(release: Release) -> Mapping[str, Value]:
     """
     found: dict[str, Value] = {}
     asked = max(release, READ[0])
+    begun = {text for text, first in _named().items() if first <= asked}
     for flag, history in _histories().items():
-        current = [entry for entry in history if Release.parse(entry[0]) <= asked]
+        current = [entry for entry in history if entry[0] in begun]
         if current and len(current[-1]) == 2:
             found[flag] = current[-1][1]
     return found
