@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import ssl
 from abc import ABC, abstractmethod
 from enum import StrEnum
 from types import TracebackType
@@ -77,7 +78,7 @@ class HttpxEndpoint(AsyncEndpoint):
                 return Answer(url, response.status_code, b"".join(parts), response.headers)
         except TimeoutError as error:
             raise self.too_slow(url) from error
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, ssl.SSLError) as error:  # a refusal after the handshake comes as it is
             raise of_httpx(self, url, error) from error
 
     async def close(self) -> None:
@@ -118,7 +119,7 @@ class AiohttpEndpoint(AsyncEndpoint):
             raise self.failed(url, error, connecting=True) from error
         except (self._errors.ClientPayloadError, self._errors.ServerDisconnectedError, ConnectionError) as error:
             raise self.failed(url, error, broke_off=True) from error
-        except self._errors.ClientError as error:
+        except (self._errors.ClientError, ssl.SSLError) as error:
             raise self.failed(url, error) from error
 
     async def _body(self, response: aiohttp.ClientResponse, url: str) -> bytes:

@@ -156,7 +156,7 @@ class Endpoint(Server):
         try:
             with self._client.stream("GET" if form is None else "POST", url, data=form) as response:
                 return Answer(url, response.status_code, self._body(response, deadline), response.headers)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, ssl.SSLError) as error:  # a refusal after the handshake comes as it is
             raise of_httpx(self, url, error) from error
 
     def _body(self, response: httpx.Response, deadline: float) -> bytes:
@@ -196,7 +196,7 @@ def _sendable(headers: Mapping[str, str], what: str = "a header") -> Mapping[str
     raise InputError(f"{what} cannot be sent", why="it holds characters that no header may have")
 
 
-def of_httpx(server: Server, url: str, error: httpx.HTTPError) -> SourceError:
+def of_httpx(server: Server, url: str, error: httpx.HTTPError | ssl.SSLError) -> SourceError:
     """What httpx ran into."""
     if isinstance(error, httpx.TimeoutException):
         return server.too_slow(url)

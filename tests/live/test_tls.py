@@ -111,8 +111,9 @@ def test_certificates_of_others_are_not_trusted(place: Place, ask: Callable[...,
 def test_an_engine_that_asks_who_is_there_is_shown_a_certificate(place: Place, ask: Callable[..., bytes]) -> None:
     options = {"api_key": "k3y", "verify": place.authority}
     assert ask(place.asking_url, certificate=place.certificate, **options) == b"up 1\n"
-    with pytest.raises(SourceError):
-        ask(place.asking_url, **options)
+    for _ in range(20):  # whether the refusal comes before or after the handshake is a matter of timing
+        with pytest.raises(SourceError):
+            ask(place.asking_url, **options)
 
 
 def test_a_certificate_that_cannot_be_read_is_named(place: Place, tmp_path: Path) -> None:
