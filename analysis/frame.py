@@ -34,6 +34,7 @@ COUNTED_BY_ENGINE: Final = frozenset({"vllm", "llamacpp", "tensorrt-llm"})
 """Engines that print counts: every count is kept for acceptance."""
 
 
+@pd.option_context("mode.string_storage", "python")  # few texts, looked at singly: pyarrow, where there, takes longer
 def window_frame(
     engine: str, windows: Sequence[Window], thresholds: Thresholds, *, on_cpu: bool = False
 ) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Dialect, String, null
+from sqlalchemy import Dialect, String
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.types import JSON, TypeDecorator, TypeEngine
 
@@ -43,7 +43,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return _marked(value)
+        return {_NUMBER_KEY: str(float(value))}
     if isinstance(value, dict):
         return {storable(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -51,16 +51,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _marked(number: float) -> dict[str, str]:
-    return {_NUMBER_KEY: repr(float(number))}
-
-
 def _revive(document: dict[str, Any]) -> Any:
-    if len(document) == 1 and isinstance(text := document.get(_NUMBER_KEY), str):
-        try:
-            return float(text)
-        except ValueError:
-            return document
+    if len(document) == 1 and document.get(_NUMBER_KEY) in ("nan", "inf", "-inf"):
+        return float(document[_NUMBER_KEY])
     return document
 
 
@@ -124,21 +117,21 @@ class Json(TypeDecorator[Any]):
 class SeenJson(TypeDecorator[Any]):
     """A value that may be unseen: NULL is ``UNSEEN``, JSON ``null`` is a value that was stated to be unset.
 
-    A number alone is marked: SQLite takes text that reads as a number for one, and rounds it as it sees fit.
+    It is held as text: columns of JSON types take a number alone for one of the database's own, and lose its type
+    (``1.0``) or digits.
     """
 
-    impl = JSON(none_as_null=False).with_variant(JSONB(none_as_null=False), "postgresql")
+    impl = String
     cache_ok = True
     should_evaluate_none = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002
         """``UNSEEN`` to NULL."""
-        if value is UNSEEN:
-            return null()
-        return _marked(value) if isinstance(value, float) else value
+        return None if value is UNSEEN else dump_json(value)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
         """NULL to ``UNSEEN``."""
         if value is None:
             return UNSEEN
-        return None if value is _JSON_NULL else value
+        found = load_json(value)
+        return None if found is _JSON_NULL else found

@@ -205,9 +205,9 @@ def upgrade() -> None:
         "arguments",
         sa.Column("run_id", KEY, nullable=False),
         sa.Column("name", sa.String(), nullable=False),
-        sa.Column("requested", JSON, nullable=True, comment="NULL: not seen; null: stated to be unset"),
-        sa.Column("predicted", JSON, nullable=True),
-        sa.Column("effective", JSON, nullable=True),
+        sa.Column("requested", sa.String(), nullable=True, comment="NULL: not seen; null: stated to be unset"),
+        sa.Column("predicted", sa.String(), nullable=True),
+        sa.Column("effective", sa.String(), nullable=True),
         sa.Column(
             "requested_source",
             sa.String(),

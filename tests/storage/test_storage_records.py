@@ -107,7 +107,7 @@ def test_storing_twice_adds_nothing(database: Database, record: RunRecord) -> No
 
 
 @pytest.mark.parametrize(
-    "value", [2.31e-307, 1.0, 0.1, 5e-324, 1.7976931348623157e308, math.inf, 2**60, True, "1.0", ""]
+    "value", [2.31e-307, 1.0, 0.1, 5e-324, 1.7976931348623157e308, math.inf, 2**60, 2**80, None, True, "1.0", ""]
 )
 def test_arguments_keep_their_type_and_every_digit(database: Database, value: object) -> None:
     with undone(database) as connection:
