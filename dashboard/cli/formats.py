@@ -84,6 +84,7 @@ def _print_engines(chosen: Sequence[LogFormat]) -> None:
 
 def _print_lines(log_format: LogFormat, release: Release | None) -> None:
     """A paragraph a line: wide tables wrap badly on a terminal."""
+    from rich.table import Column, Table
     from rich.text import Text
 
     from dashboard.understood import kinds_of, range_in_words
@@ -94,7 +95,12 @@ def _print_lines(log_format: LogFormat, release: Release | None) -> None:
     console.print(f"{log_format.title}, {which}: {len(found)} kinds of lines", style="bold")
     for kind in found:
         console.print(Text.assemble((f"\n{kind.name}", "bold"), (f"  {kind.releases}", "dim")))
-        facts = (("begins", kind.begins), ("kept as", kind.kept_as), ("values", ", ".join(kind.values)))
-        for label, text in facts:
+        facts = Table.grid(Column(style="dim"), Column(overflow="fold"), padding=(0, 1))
+        for label, text in (
+            ("begins", kind.begins),
+            ("kept as", kind.kept_as),
+            ("values", ", ".join(kind.values)),
+        ):
             if text:
-                console.print(Text.assemble((f"  {label:<8}", "dim"), text))
+                facts.add_row(f"  {label}", Text(text))
+        console.print(facts)
