@@ -1,8 +1,7 @@
 """Tails of the form ``key: value, key: value`` read by their shape.
 
-The shape of a tail is what remains when its digits are taken out. A shape is parsed strictly once;
-after that it costs one look-up. So one path serves every release: keys in another order, missing
-or new ones are found instead of lost, and a tail cut by another writer never passes.
+A shape is parsed strictly once (:mod:`collector.formats.learned`). So one path serves every release: keys in
+another order, missing or new ones are found instead of lost, and a tail cut by another writer never passes.
 """
 
 from __future__ import annotations
@@ -13,12 +12,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from collector.domain.arguments import Value
+from collector.formats.learned import LearnedForms
 
-SHAPES_KEPT: Final = 4_096
 LONGEST_TAIL: Final = 2_000
 
-_DIGITS = b"0123456789"
-_NUMBER = re.compile(rb"\d+")
 _ITERATION = re.compile(rb"\s*\[\d+\](?=[.,])")
 _ITEM = re.compile(
     rb"(?P<key>[#A-Za-z][A-Za-z0-9 ./()_#&-]{0,60}?): "
@@ -74,19 +71,15 @@ class PairTail:
     def __init__(self, names: Mapping[bytes, str], required: tuple[bytes, ...]) -> None:
         self._names = names
         self._required = required
-        self._forms: dict[bytes, Form] = {}
-        self._torn: set[bytes] = set()
+        self._forms = LearnedForms(self._learn)
 
     def read(self, tail: bytes) -> Pairs | None:
         """The values of a tail, or ``None`` if it is torn."""
         if len(tail) > LONGEST_TAIL:
             return None
-        shape = tail.translate(None, _DIGITS)
-        form = self._forms.get(shape)
+        form = self._forms.of(tail)
         if form is None:
-            form = self._first_of(tail, shape)
-            if form is None:
-                return None
+            return None
         values: dict[str, Value] = {}
         items = tail.split(b", ")
         try:
@@ -109,19 +102,6 @@ class PairTail:
                 found.append(Span(start, position + len(item.rstrip(_BEHIND_VALUE)), name))
             position += len(item) + 2
         return found
-
-    def _first_of(self, tail: bytes, shape: bytes) -> Form | None:
-        """The form of a tail whose shape is not known; one that lacks digits is torn, and has the shape of whole ones."""
-        exact = _NUMBER.sub(b"0", tail)
-        if exact in self._torn:
-            return None
-        form = self._learn(tail)
-        if form is None:
-            if len(self._torn) < SHAPES_KEPT:
-                self._torn.add(exact)
-        elif len(self._forms) < SHAPES_KEPT:
-            self._forms[shape] = form
-        return form
 
     def _learn(self, tail: bytes) -> Form | None:
         rest = tail

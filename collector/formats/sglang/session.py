@@ -456,17 +456,22 @@ class SglangSession(Session):
 
     # ---- samples
 
-    def _decode(self, position: int, number: int, head: Head, message: bytes) -> None:
-        pairs = self._decode_tail.read(message[len(DECODE) :])
-        if pairs is None:
-            self.reading.torn_samples += 1
-            return
+    def _serving(self, head: Head) -> Facts:
+        """The run of a whole sample that was read."""
         if self._bulk is not None:
             self._bulk.flush()  # samples before this one come first
         self.reading.understood += 1
         facts = self._current(head.at)
         self._touch(head, last_words=True)  # a draining server still decodes
         self._serve(facts)
+        return facts
+
+    def _decode(self, position: int, number: int, head: Head, message: bytes) -> None:
+        pairs = self._decode_tail.read(message[len(DECODE) :])
+        if pairs is None:
+            self.reading.torn_samples += 1
+            return
+        facts = self._serving(head)
         if pairs.form is not facts.last_form:
             facts.last_form = pairs.form
             facts.clues.add_decode(pairs.form)
@@ -519,12 +524,7 @@ class SglangSession(Session):
         if pairs is None:
             self.reading.torn_samples += 1
             return
-        if self._bulk is not None:
-            self._bulk.flush()  # samples before this one come first
-        self.reading.understood += 1
-        facts = self._current(head.at)
-        self._touch(head, last_words=True)  # a draining server still decodes
-        self._serve(facts)
+        facts = self._serving(head)
         if pairs.form is not facts.last_prefill_form:
             facts.last_prefill_form = pairs.form
             facts.clues.add_prefill(pairs.form)

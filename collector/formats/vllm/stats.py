@@ -1,7 +1,7 @@
 """The periodic line about an engine: throughput, queues, cache.
 
-Its parts are a list that differs by release and state, so it is read key by key. What remains of a
-line without its digits is its shape; a shape is parsed strictly once, after that it costs one look-up.
+Its parts are a list that differs by release and state, so it is read key by key; a shape is parsed strictly once
+(:mod:`collector.formats.learned`).
 
 Source: vLLM, ``vllm/engine/metrics.py`` (V0) and ``vllm/v1/metrics/loggers.py``, releases 0.5 to 0.32.
 """
@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-SHAPES_KEPT: Final = 1_024
+from collector.formats.learned import LearnedForms
+
 LONGEST: Final = 1_000
 
-_DIGITS = b"0123456789"
 _NUMBERS = re.compile(rb"\d+(?:\.\d+)?")
 _HEAD = re.compile(rb"(?:Engine \d+: |\d+ Engines Aggregated: )?(?=Avg prompt throughput: )")
 _ITEM = re.compile(
@@ -56,19 +56,15 @@ class StatsReader:
     """Reads engine lines."""
 
     def __init__(self) -> None:
-        self._forms: dict[bytes, StatsForm] = {}
-        self._torn: set[bytes] = set()
+        self._forms = LearnedForms(_learn)
 
     def read(self, message: bytes) -> Stats | None:
         """What a line states, ``None`` if it is torn or another line."""
         if len(message) > LONGEST:
             return None
-        shape = message.translate(None, _DIGITS)
-        form = self._forms.get(shape)
+        form = self._forms.of(message)
         if form is None:
-            form = self._first_of(message, shape)
-            if form is None:
-                return None
+            return None
         numbers = _NUMBERS.findall(message)
         if len(numbers) != len(form.names):
             return None  # the shape is the same where digits are missing
@@ -82,19 +78,6 @@ class StatsReader:
             elif name is not None:
                 values[name] = float(number)
         return Stats(values, engine, form)
-
-    def _first_of(self, message: bytes, shape: bytes) -> StatsForm | None:
-        """The form of a line whose shape is not known; one that lacks digits is torn, and has the shape of whole ones."""
-        exact = _NUMBERS.sub(b"0", message)
-        if exact in self._torn:
-            return None
-        form = _learn(message)
-        if form is None:
-            if len(self._torn) < SHAPES_KEPT:
-                self._torn.add(exact)
-        elif len(self._forms) < SHAPES_KEPT:
-            self._forms[shape] = form
-        return form
 
 
 def _learn(message: bytes) -> StatsForm | None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.formats.learned import FORMS_KEPT, LearnedForms
 from collector.formats.pairs import PairTail
 from collector.formats.sglang.lines import LINES
 
@@ -78,12 +79,13 @@ def test_not_a_number_is_kept_as_printed():
     assert values["generation_throughput"] == float("inf")
 
 
-def test_many_shapes_do_not_fill_the_memory():
-    reader = tail()
-    for number in range(6_000):
-        name = "".join(chr(97 + int(digit)) for digit in str(number))
-        reader.read(f", #running-req: 1, {name}: 2, gen throughput (token/s): 1.00, #queue-req: 0".encode())
-    assert len(reader._forms) <= 4_096
+@pytest.mark.parametrize("torn", [False, True])
+def test_many_shapes_do_not_fill_the_memory(torn):
+    forms = LearnedForms(lambda text: None if torn else text)
+    texts = ["".join(chr(97 + int(digit)) for digit in str(number)).encode() for number in range(6_000)]
+    for text in texts:
+        assert forms.of(text) == (None if torn else text)
+    assert len(forms) == FORMS_KEPT
 
 
 def test_a_torn_tail_does_not_spoil_the_whole_ones_that_look_alike():
