@@ -252,6 +252,12 @@ class Session(ABC):
         self.lives.append(life)
         return life
 
+    def end(self, life: Life) -> None:
+        """Close a run: nothing more is said about it."""
+        for kind, count in life.overflow.items():
+            self.note(f"{count} further events of kind {kind} were read and not kept")
+        life.ended = True
+
     def evidence(self, number: int, text: bytes) -> Evidence:
         """A line as evidence: cut to a readable length, redacted."""
         return Evidence(self.options.source, number, redact_text(decode(text[: 2 * LONGEST_TEXT])))

@@ -180,9 +180,7 @@ class LlamacppSession(Session):
         for slot in list(facts.slots):
             self._complete(facts, slot)
         facts.life.record.release_range = facts.releases
-        for kind, count in facts.life.overflow.items():
-            self.note(f"{count} further events of kind {kind} are not kept")
-        facts.life.ended = True
+        self.end(facts.life)
         self._run = None
         self._slot = 0
 

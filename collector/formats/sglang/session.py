@@ -295,9 +295,7 @@ class SglangSession(Session):
             kind = "crashed" if facts.has_arguments else "refused"
             facts.life.add(Event(kind, facts.exception.evidence, facts.exception.at, facts.exception.values))
         self._conclude(facts)
-        for kind, count in facts.life.overflow.items():
-            self.note(f"{count} further events of kind {kind} were read and not kept")
-        facts.life.ended = True
+        self.end(facts.life)
 
     def _conclude(self, facts: Facts) -> None:
         record = facts.life.record

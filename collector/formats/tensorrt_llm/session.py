@@ -176,9 +176,7 @@ class TensorrtLlmSession(Session):
             self._end_traceback()
         for gathered in facts.units.values():
             facts.life.record.windows += gathered.finish()
-        for kind, count in facts.life.overflow.items():
-            self.note(f"{count} further events of kind {kind} are not kept")
-        facts.life.ended = True
+        self.end(facts.life)
         self._run = None
 
     def finish(self) -> None:

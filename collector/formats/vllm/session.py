@@ -324,9 +324,7 @@ class VllmSession(Session):
         if facts.failure is not None:
             facts.life.add(facts.failure)
         facts.life.record.release_range = facts.releases
-        for kind, count in facts.life.overflow.items():
-            self.note(f"{count} further events of kind {kind} are not kept")
-        facts.life.ended = True
+        self.end(facts.life)
         self._run = None
 
     def finish(self) -> None:
