@@ -210,7 +210,7 @@ def told(name: str, figure: str, bar: str, *, met: bool) -> None:
 
 def writing(rows: int, runs: int, server: str | None) -> None:
     ways: dict[str, tuple[Writer, float]] = {"ours": (ours, 1.0), "core": (core, 0.25), "orm": (orm, 0.1)}
-    speed = write_speed(None, rows, runs, ways) if not os.environ.get("PGONLY") else {"ours": 1, "orm": 1, "core": 1}
+    speed = write_speed(None, rows, runs, ways)
     for name, bar in (("orm", 25), ("core", 4)):
         ratio = speed["ours"] / speed[name]
         said = {"orm": "ORM add_all", "core": "Core insert() with dictionaries"}[name]

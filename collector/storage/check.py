@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import isclose
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, exists, select
 
 from collector.storage import schema
 from collector.storage.bulk import rows_of
@@ -15,11 +15,12 @@ from collector.storage.packing import unpack_figures
 from collector.storage.tables import (
     FLEET_HOUR_SAMPLES,
     FLEET_MINUTE_SAMPLES,
-    GROUPS,
     HOUR_SAMPLES,
     LIVE_SAMPLES,
     LIVE_STREAMS,
+    METADATA,
     MINUTE_SAMPLES,
+    POINTS_TO,
 )
 from collector.storage.tiers import HOUR, MINUTE, rolled_up
 
@@ -71,18 +72,14 @@ def _integrity(connection: Connection) -> list[str]:
 
 
 def _orphans(connection: Connection) -> list[str]:
+    """Ids without a foreign key that are not where they point to, each once."""
     problems = []
-    for table, owners in (
-        (LIVE_SAMPLES, LIVE_STREAMS),
-        (MINUTE_SAMPLES, LIVE_STREAMS),
-        (HOUR_SAMPLES, LIVE_STREAMS),
-        (FLEET_MINUTE_SAMPLES, GROUPS),
-        (FLEET_HOUR_SAMPLES, GROUPS),
-    ):
-        owner = table.columns.values()[0]
-        known = select(owners.c.id)
-        lost = connection.execute(select(owner).where(owner.not_in(known)).distinct()).scalars().all()
-        problems += [f"{table.name}: {owner.name} {owner_id} is not in {owners.name}" for owner_id in lost]
+    for table in METADATA.sorted_tables:
+        for column in (column for column in table.columns if POINTS_TO in column.info):
+            owners = METADATA.tables[column.info[POINTS_TO]]
+            there = exists().where(owners.c.id == column)
+            lost = connection.execute(select(column).where(~there).distinct().order_by(column)).scalars()
+            problems += [f"{table.name}: {column.name} {owner_id} is not in {owners.name}" for owner_id in lost]
     return problems
 
 

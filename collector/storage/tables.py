@@ -46,16 +46,35 @@ METADATA: Final = MetaData(
 Key = BigInteger().with_variant(Integer, "sqlite")
 """A surrogate key; SQLite numbers rows by itself only under the plain name INTEGER."""
 
+POINTS_TO: Final = "points to"
+"""In the ``info`` of columns that hold the ids of another table without a foreign key: that table's name."""
+
 
 def _reference(name: str, target: str, *, on_delete: str = "CASCADE", **options: Any) -> Column[int]:
     return Column(name, Key, ForeignKey(f"{target}.id", ondelete=on_delete), **options)
 
 
-def _partitioned(name: str, *columns: Column[Any], key: Sequence[str], by: str, comment: str) -> Table:
-    """A table of watched engines, which is cut by time: partitions on PostgreSQL, no row ids on SQLite.
+def _loose_reference(name: str, target: str) -> Column[int]:
+    """The id of a row elsewhere in a table whose rows come by the million: no foreign key.
 
-    It has no foreign keys: they would be looked up for every row. ``draftscope db check`` does so.
+    PostgreSQL looks up each one for each row, which takes ten times as long as storing it. ``draftscope db check``
+    looks instead; who deletes what such rows belong to deletes them as well.
     """
+    return Column(name, Key, nullable=False, info={POINTS_TO: target})
+
+
+def _names(name: str, *, comment: str) -> Table:
+    """Names that other tables hold as numbers."""
+    return Table(
+        name,
+        METADATA,
+        Column("id", Key, primary_key=True),
+        Column("name", Text, nullable=False, unique=True, comment=comment),
+    )
+
+
+def _partitioned(name: str, *columns: Column[Any], key: Sequence[str], by: str, comment: str) -> Table:
+    """A table of watched engines, which is cut by time: partitions on PostgreSQL, no row ids on SQLite."""
     return Table(
         name,
         METADATA,
@@ -79,12 +98,12 @@ COUNTS: Final = ("seconds", "verify_steps", "accepted_tokens", "drafted_tokens",
 """Figures of windows that add up."""
 
 
-def _rollup(name: str, owner: str, *, comment: str) -> Table:
+def _rollup(name: str, owner: Column[int], *, comment: str) -> Table:
     """Windows of one stretch of time added up; those that know different figures stay apart (``shape``)."""
     gauges = (name + end for name in GAUGES for end in ("", "_low", "_high"))
     return _partitioned(
         name,
-        Column(owner, Key, nullable=False),
+        owner,
         Column("bucket", BigInteger, nullable=False, comment="its beginning, seconds since 1970"),
         Column("shape", SmallInteger, nullable=False, comment="what is known of its windows (collector.storage.tiers)"),
         Column("windows", Integer, nullable=False, comment="how many were added up"),
@@ -97,7 +116,7 @@ def _rollup(name: str, owner: str, *, comment: str) -> Table:
         Column("new_tokens", Double),
         Column("cached_tokens", Double),
         Column("accepted_at", LargeBinary, comment="counts by position, packed (collector.storage.packing)"),
-        key=(owner, "bucket", "shape"),
+        key=(owner.name, "bucket", "shape"),
         by="bucket",
         comment=comment,
     )
@@ -280,22 +299,17 @@ RUN_EVENTS: Final = Table(
     UniqueConstraint("run_id", "digest"),
 )
 
-UNITS: Final = Table(
-    "units",
-    METADATA,
-    Column("id", Key, primary_key=True),
-    Column("name", Text, nullable=False, unique=True, comment="rank, engine or slot as the engine names it"),
-)
+UNITS: Final = _names("units", comment="rank, engine or slot as the engine names it")
 
 DECODE_SAMPLES: Final = Table(
     "decode_samples",
     METADATA,
-    _reference("run_id", "runs", nullable=False),
-    _reference("source_id", "sources", nullable=False),
+    _loose_reference("run_id", "runs"),
+    _loose_reference("source_id", "sources"),
     Column("position", BigInteger, nullable=False),
     Column("line", BigInteger, nullable=False),
     Column("at", Double, nullable=False),
-    _reference("unit_id", "units", nullable=False, on_delete="RESTRICT"),
+    _loose_reference("unit_id", "units"),
     Column("seconds", Double),
     Column("running_requests", Double),
     Column("waiting_requests", Double),
@@ -319,12 +333,12 @@ DECODE_SAMPLES: Final = Table(
 PREFILL_SAMPLES: Final = Table(
     "prefill_samples",
     METADATA,
-    _reference("run_id", "runs", nullable=False),
-    _reference("source_id", "sources", nullable=False),
+    _loose_reference("run_id", "runs"),
+    _loose_reference("source_id", "sources"),
     Column("position", BigInteger, nullable=False),
     Column("line", BigInteger, nullable=False),
     Column("at", Double, nullable=False),
-    _reference("unit_id", "units", nullable=False, on_delete="RESTRICT"),
+    _loose_reference("unit_id", "units"),
     Column("new_tokens", Double, nullable=False),
     Column("cached_tokens", Double, nullable=False),
     PrimaryKeyConstraint("run_id", "at", "unit_id", "source_id", "position"),
@@ -334,9 +348,9 @@ PREFILL_SAMPLES: Final = Table(
 REQUEST_RESULTS: Final = Table(
     "request_results",
     METADATA,
-    _reference("run_id", "runs", nullable=False),
+    _loose_reference("run_id", "runs"),
     Column("key", String(32), nullable=False, comment="digest of the engine's id of the response, else of all it says"),
-    _reference("source_id", "sources", nullable=False, index=True),
+    _loose_reference("source_id", "sources"),
     Column("line", BigInteger, nullable=False),
     Column("at", Double),
     Column("route", Text, nullable=False),
@@ -369,7 +383,7 @@ LIVE_STREAMS: Final = Table(
 
 LIVE_SAMPLES: Final = _partitioned(
     "live_samples",
-    Column("stream_id", Key, nullable=False),
+    _loose_reference("stream_id", "live_streams"),
     Column("at", Double, nullable=False),
     Column("place", BigInteger, nullable=False, comment="its position less its instant in milliseconds, mostly 0"),
     Column("figures", LargeBinary, nullable=False, comment="window and prompts, packed (collector.storage.packing)"),
@@ -378,19 +392,20 @@ LIVE_SAMPLES: Final = _partitioned(
     comment="windows of watched engines",
 )
 
-MINUTE_SAMPLES: Final = _rollup("minute_samples", "stream_id", comment="live_samples by minute")
-HOUR_SAMPLES: Final = _rollup("hour_samples", "stream_id", comment="live_samples by hour")
+MINUTE_SAMPLES: Final = _rollup(
+    "minute_samples", _loose_reference("stream_id", "live_streams"), comment="live_samples by minute"
+)
+HOUR_SAMPLES: Final = _rollup(
+    "hour_samples", _loose_reference("stream_id", "live_streams"), comment="live_samples by hour"
+)
 FLEET_MINUTE_SAMPLES: Final = _rollup(
-    "fleet_minute_samples", "group_id", comment="minute_samples of all runs of a group"
+    "fleet_minute_samples", _loose_reference("group_id", "run_groups"), comment="minute_samples of all runs of a group"
 )
-FLEET_HOUR_SAMPLES: Final = _rollup("fleet_hour_samples", "group_id", comment="hour_samples of all runs of a group")
+FLEET_HOUR_SAMPLES: Final = _rollup(
+    "fleet_hour_samples", _loose_reference("group_id", "run_groups"), comment="hour_samples of all runs of a group"
+)
 
-GROUPS: Final = Table(
-    "run_groups",
-    METADATA,
-    Column("id", Key, primary_key=True),
-    Column("name", Text, nullable=False, unique=True, comment="the deployment's name, else what its runs serve"),
-)
+GROUPS: Final = _names("run_groups", comment="the deployment's name, else what its runs serve")
 
 LEASES: Final = Table(
     "leases",
@@ -417,9 +432,10 @@ SERIES: Final = Table(
 SERIES_SAMPLES: Final = Table(
     "series_samples",
     METADATA,
-    _reference("series_id", "series", primary_key=True),
-    Column("at", Double, primary_key=True),
+    _loose_reference("series_id", "series"),
+    Column("at", Double, nullable=False),
     Column("value", Double, nullable=False),
+    PrimaryKeyConstraint("series_id", "at"),
     sqlite_with_rowid=False,
 )
 

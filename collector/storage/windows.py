@@ -183,7 +183,7 @@ def load_series(
     """The values of one metric of a run, series by series in the order of time."""
     query = (
         select(SERIES.c.name, SERIES.c.labels, SERIES_SAMPLES.c.at, SERIES_SAMPLES.c.value)
-        .join_from(SERIES_SAMPLES, SERIES)
+        .join_from(SERIES_SAMPLES, SERIES, SERIES.c.id == SERIES_SAMPLES.c.series_id)
         .where(SERIES.c.run_id == run_id, SERIES.c.name == name)
         .order_by(SERIES.c.id, SERIES_SAMPLES.c.at)
     )

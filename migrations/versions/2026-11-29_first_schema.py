@@ -256,15 +256,6 @@ def upgrade() -> None:
             comment="counts by position, packed (collector.storage.packing)",
         ),
         sa.Column("origin", sa.SmallInteger(), nullable=False, comment="0 requests, 1 counters, 2 log, 3 gauges"),
-        sa.ForeignKeyConstraint(
-            ["run_id"], ["runs.id"], name=op.f("fk_decode_samples_run_id_runs"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["source_id"], ["sources.id"], name=op.f("fk_decode_samples_source_id_sources"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["unit_id"], ["units.id"], name=op.f("fk_decode_samples_unit_id_units"), ondelete="RESTRICT"
-        ),
         sa.PrimaryKeyConstraint("run_id", "at", "unit_id", "source_id", "position", name=op.f("pk_decode_samples")),
         sqlite_with_rowid=False,
     )
@@ -330,15 +321,6 @@ def upgrade() -> None:
         sa.Column("unit_id", KEY, nullable=False),
         sa.Column("new_tokens", sa.Double(), nullable=False),
         sa.Column("cached_tokens", sa.Double(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["run_id"], ["runs.id"], name=op.f("fk_prefill_samples_run_id_runs"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["source_id"], ["sources.id"], name=op.f("fk_prefill_samples_source_id_sources"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["unit_id"], ["units.id"], name=op.f("fk_prefill_samples_unit_id_units"), ondelete="RESTRICT"
-        ),
         sa.PrimaryKeyConstraint("run_id", "at", "unit_id", "source_id", "position", name=op.f("pk_prefill_samples")),
         sqlite_with_rowid=False,
     )
@@ -372,16 +354,9 @@ def upgrade() -> None:
         sa.Column("latency_seconds", sa.Double(), nullable=True),
         sa.Column("first_token_seconds", sa.Double(), nullable=True),
         sa.Column("token_seconds", sa.Double(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["run_id"], ["runs.id"], name=op.f("fk_request_results_run_id_runs"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["source_id"], ["sources.id"], name=op.f("fk_request_results_source_id_sources"), ondelete="CASCADE"
-        ),
         sa.PrimaryKeyConstraint("run_id", "key", name=op.f("pk_request_results")),
         sqlite_with_rowid=False,
     )
-    op.create_index(op.f("ix_request_results_source_id"), "request_results", ["source_id"], unique=False)
     op.create_table(
         "rule_outcomes",
         sa.Column("run_id", KEY, nullable=False),
@@ -569,9 +544,6 @@ def upgrade() -> None:
         sa.Column("series_id", KEY, nullable=False),
         sa.Column("at", sa.Double(), nullable=False),
         sa.Column("value", sa.Double(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["series_id"], ["series.id"], name=op.f("fk_series_samples_series_id_series"), ondelete="CASCADE"
-        ),
         sa.PrimaryKeyConstraint("series_id", "at", name=op.f("pk_series_samples")),
         sqlite_with_rowid=False,
     )

@@ -3,7 +3,9 @@
 It scrapes a server that gives the snapshot it is asked for: the first one that is not stored yet, at that
 snapshot's own time. So whatever happens between scrapes, what has to be stored is always the same.
 
-Usage: python -m tests.storage.collector_process DATABASE ENGINE PACE_SECONDS alone|elected
+Usage: python -m tests.storage.collector_process DATABASE ENGINE PACE alone|elected
+
+After each snapshot it rests for PACE seconds, or, where that is "asked", until a line comes on its standard input.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from typing import Final
 
 import httpx
 
@@ -23,6 +26,8 @@ from collector.storage.leadership import Leadership
 from collector.storage.scrapes import scraped_at
 from dashboard.electing import Election
 
+ASKED: Final = "asked"
+
 
 def say(*words: object) -> None:
     """Tell the test, a line at a time."""
@@ -33,7 +38,7 @@ def say(*words: object) -> None:
 class Collector:
     """Stores snapshot by snapshot until all are."""
 
-    def __init__(self, database: Database, engine: str, pace: float) -> None:
+    def __init__(self, database: Database, engine: str, pace: str) -> None:
         self.database, self.engine, self.pace = database, engine, pace
         self.instants: list[float] = httpx.get(f"{engine}/instants").json()
         self.done = False
@@ -49,7 +54,10 @@ class Collector:
             watch = Watch(self.database, Scraper(endpoint, clock=lambda: self.instants[index]), deployment="chat")
             watch.take()
         say("stored", index)
-        time.sleep(self.pace)
+        if self.pace == ASKED:
+            sys.stdin.readline()
+        else:
+            time.sleep(float(self.pace))
 
     def all_stored(self, database: Database) -> bool:
         with database.reading() as connection, Endpoint(self.engine) as endpoint:
@@ -75,7 +83,7 @@ class Collector:
         await stop.wait()
 
 
-async def elected(database: Database, engine: str, pace: float) -> None:
+async def elected(database: Database, engine: str, pace: str) -> None:
     leadership = Leadership(database)
     collector = Collector(leadership.database, engine, pace)
     stop = asyncio.Event()
@@ -94,9 +102,9 @@ def main(url: str, engine: str, pace: str, how: str) -> None:
     with open_database(url) as database:
         say("ready")
         if how == "alone":
-            Collector(database, engine, float(pace)).alone()
+            Collector(database, engine, pace).alone()
         else:
-            asyncio.run(elected(database, engine, float(pace)))
+            asyncio.run(elected(database, engine, pace))
     say("done")
 
 

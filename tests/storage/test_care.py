@@ -12,17 +12,21 @@ import pytest
 from sqlalchemy import select, text
 
 from collector.domain.errors import InputError, RefusedError
+from collector.domain.requests import RequestResult
+from collector.domain.series import SeriesSample
 from collector.domain.windows import PrefillWindow
 from collector.ingest import ingest
 from collector.storage.archive import MANIFEST, export_database, import_database
 from collector.storage.check import check_database
 from collector.storage.engine import Database, open_database
 from collector.storage.limits import Retention
+from collector.storage.requests import append_requests
 from collector.storage.retention import due_cuts, let_go, prune_logs
 from collector.storage.runs import list_runs, load_run
 from collector.storage.states import run_states
 from collector.storage.tables import LEASES, METADATA
 from collector.storage.traces import trace_of_group, trace_of_run
+from collector.storage.windows import append_series
 from tests.storage.test_storage_tiers import START, scrape, window
 
 LOG = Path(__file__).parents[1] / "golden" / "logs" / "sglang" / "0.5.11-eagle3" / "log.txt"
@@ -204,6 +208,30 @@ def test_the_check_finds_what_does_not_fit(database: Database, damage: str, said
         scrape(connection, [window(START), window(START + 15)])
         connection.execute(text(damage))
     assert any(problem.startswith(said) for problem in problems(database))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE decode_samples SET run_id = 77", "decode_samples: run_id 77 is not in runs"),
+        ("UPDATE prefill_samples SET source_id = 78", "prefill_samples: source_id 78 is not in sources"),
+        ("UPDATE decode_samples SET unit_id = 79", "decode_samples: unit_id 79 is not in units"),
+        ("UPDATE request_results SET run_id = 80", "request_results: run_id 80 is not in runs"),
+        ("UPDATE series_samples SET series_id = 81", "series_samples: series_id 81 is not in series"),
+        ("DELETE FROM live_streams", "live_samples: stream_id 1 is not in live_streams"),
+        ("DELETE FROM run_groups", "fleet_hour_samples: group_id 1 is not in run_groups"),
+    ],
+)
+def test_the_check_finds_rows_that_belong_to_nothing(database: Database, damage: str, said: str) -> None:
+    ingest(database, [LOG], now=lambda: START)
+    with database.transaction() as connection:
+        run_id = scrape(connection, [window(START)])
+        append_series(connection, run_id, [SeriesSample("queue", {}, START, 1.0)])
+        append_requests(connection, run_id, 1, [RequestResult("vllm", "key")])
+    assert problems(database) == []
+    with database.transaction() as connection:
+        connection.execute(text(damage))
+    assert any(said in problem for problem in problems(database))
 
 
 def test_a_trace_has_the_lowest_and_highest_of_each_stretch(filled: Database) -> None:
