@@ -175,16 +175,21 @@ def test_wrong_settings_stop_it_before_anything_is_made(place: Place) -> None:
     assert not (place.folder / "xdg_data_home").exists()
 
 
-def test_postgresql_is_upgraded_when_asked_to(place: Place, postgres_url: str) -> None:
+@pytest.mark.parametrize("asked", [("db", "upgrade"), ("serve", "--migrate")])
+def test_postgresql_is_not_touched_until_somebody_asks(place: Place, postgres_url: str, asked: tuple[str, ...]) -> None:
     place.environ["DRAFTSCOPE_DATABASE_URL"] = postgres_url
     refused = place.run("serve", "--port", "0")
-    assert refused.returncode == 2
-    assert "draftscope db upgrade" in refused.stderr
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "the database has no draftscope schema" in refused.stderr
+    assert "try: draftscope db upgrade, or draftscope serve --migrate" in refused.stderr
+    assert "Traceback" not in refused.stderr
     assert "no schema" in place.run("db", "current").stdout
-    assert place.run("db", "upgrade").returncode == 0
-    assert "newest" in place.run("db", "current").stdout
-    with place.serving() as service:
+    if asked == ("db", "upgrade"):
+        assert place.run(*asked).returncode == 0
+        asked = ("serve",)
+    with place.serving(*asked) as service:
         assert service.client.get("/api/v1/runs").json()["total"] == 0
+    assert "newest" in place.run("db", "current").stdout
 
 
 def test_looking_at_the_schema_makes_no_database(place: Place) -> None:
