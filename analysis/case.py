@@ -23,7 +23,7 @@ from collector.domain.arguments import Arguments
 from collector.domain.drafts import ModelConfig
 from collector.domain.findings import Finding
 from collector.domain.quantities import Estimate
-from collector.domain.runs import Bundle, Reading, Role, RunRecord
+from collector.domain.runs import Bundle, Reading, Role, RunRecord, Watched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from analysis.promise import Promise
     from analysis.published import PublishedRange
     from analysis.theory.divergence import Divergence
+    from analysis.watching import Drift
 
 
 class Case:
@@ -165,6 +166,18 @@ class Case:
         if self.contradictions:
             raise cannot_look(f"the figures contradict each other: {self.contradictions[0].title} (MEA003)")
         return pooled
+
+    @property
+    def watched(self) -> Watched | None:
+        """Where the detectors of the judged run and of its fleet stand; ``None`` for a run that is not watched."""
+        return self.bundle.watched
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """Whether acceptance drifts away from what is normal; ``None`` while that is not known."""
+        from analysis.drifting import acceptance_drift
+
+        return acceptance_drift(self.run, self.watched)
 
     @property
     def depth(self) -> int:

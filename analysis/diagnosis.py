@@ -18,7 +18,7 @@ from analysis.view import RunView
 from collector.domain.arguments import UNSEEN, Argument
 from collector.domain.findings import Finding, Question, RuleCrash, RuledOut, Severity, Skipped, State, Verdict
 from collector.domain.quantities import Estimate
-from collector.domain.runs import Reading, Role
+from collector.domain.runs import Reading, Role, Watched
 
 if TYPE_CHECKING:
     from analysis.traffic import Traffic
@@ -32,6 +32,7 @@ class Diagnosis:
 
     ``headline`` is the whole answer in one sentence, ``next_steps`` what to do first (at most
     three). ``runs`` has the subject first. ``payoff`` is set where a comparable baseline exists.
+    ``watched`` is where the detectors of a watched run stand.
     ``published`` is what others report for this method and depth, as context alone.
     ``causes`` are weighed against each other, the likeliest first; ``refuted_causes`` are ruled out.
     ``known_faults`` of the engine affect this run, may affect it, or are fixed in its release.
@@ -47,6 +48,7 @@ class Diagnosis:
     crashes: tuple[RuleCrash, ...] = ()
     readings: tuple[Reading, ...] = ()
     payoff: PayOff | None = None
+    watched: Watched | None = None
     published: PublishedRange | None = None
     causes: tuple[WeighedCause, ...] = ()
     refuted_causes: tuple[WeighedCause, ...] = ()

@@ -1,40 +1,26 @@
-"""Whether acceptance drifts away from what it was when the run was young: the detector over a run's windows."""
+"""Whether acceptance drifts away from what it was when the run was young."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from analysis.figures import varying_rows
-from analysis.theory.drift import DriftDetector, raised_threshold, request_equivalents
+from analysis.theory.drift import DriftDetector, request_equivalents
 from analysis.view import RunView
+from analysis.watching import Drift, drift_in, standing_of
+from collector.domain.runs import Watched
 from collector.domain.windows import Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """Where the detector stands at the end of a run.
-
-    Attributes:
-        statistic: summed shortfall of acceptance beyond the allowance, in spreads of the baseline; 0 is none.
-        threshold: the statistic above which the alarm begins; it ends when the statistic is back at 0.
-        drifted: whether the alarm stands.
-        onset: when the shortfall began, seconds since 1970; ``None`` where there is none.
-    """
-
-    statistic: float
-    threshold: float
-    drifted: bool
-    onset: float | None
-
-
-def acceptance_drift(view: RunView) -> Drift | None:
+def acceptance_drift(view: RunView, watched: Watched | None = None) -> Drift | None:
     """Drift of accepted tokens per verify step; ``None`` while the run is too young to know what is normal.
 
-    Blocks are those of the windows that count, several units at one instant together.
+    Of a watched run it is where its detector stands, which took in every minute once. Of others it is that of all
+    windows that count, several units at one instant together.
     Source: theory section 4.6.
     """
+    if watched is not None and watched.state.get("origin") is not None:
+        return drift_in(watched.state)
     if not view.record.windows:
         return None
     frame = view.frame
@@ -52,13 +38,10 @@ def acceptance_drift(view: RunView) -> Drift | None:
     ends = np.zeros(block.max() + 1)
     np.maximum.at(ends, block, frame["at"].to_numpy(dtype=float)[rows])
     detector = DriftDetector()
+    latest = None
     columns = (summed(name) for name in ("accepted_tokens", "verify_steps", "running_requests"))
     for at, accepted, steps, running in zip(ends.tolist(), *columns, strict=True):
         requests, lifetimes = (1.0, 1.0) if of_requests else request_equivalents(steps, running, None)
-        load = running or None
-        detector.add(at, accepted, steps, requests=requests, lifetimes=lifetimes, load=load)
-    if detector.baseline is None:
-        return None
-    threshold = raised_threshold(1, detector.settings, detector.baseline.allowance)
-    onset = detector.onset if detector.statistic > 0 else None
-    return Drift(detector.statistic, threshold, detector.drifted, onset)
+        outcome = detector.add(at, accepted, steps, requests=requests, lifetimes=lifetimes)
+        latest = latest if outcome is None else outcome.value
+    return standing_of(detector, latest)

@@ -41,6 +41,7 @@ def diagnose(bundle: Bundle, thresholds: Thresholds | None = None) -> Diagnosis:
         crashes=(*found.crashes, *differential.crashes),
         readings=tuple(bundle.readings),
         payoff=case.payoff_or_none,
+        watched=case.watched,
         published=case.published if case.run.pooled is not None else None,
         causes=differential.causes,
         refuted_causes=differential.ruled_out,

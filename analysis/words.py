@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 
 from collector.domain.runs import Reading
 
@@ -49,6 +50,11 @@ def duration(seconds: float) -> str:
     if seconds < 1:
         return f"{significant(1000 * seconds)} ms"
     return f"{significant(seconds)} s" if seconds < 120 else f"{significant(seconds / 60)} min"
+
+
+def instant(at: float) -> str:
+    """An instant in seconds since 1970: 2026-04-01 09:30 UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def count(value: float) -> str:

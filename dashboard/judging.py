@@ -27,6 +27,7 @@ from dashboard.alerts import Alerting, queue_alerts
 from dashboard.diagnoses import Diagnosed, Diagnoses
 from dashboard.pages.templating import product_version
 from dashboard.store import RunReport, row_of
+from dashboard.watching import take_in
 
 SWEEP_SECONDS: Final = 15.0
 PATIENCE_SECONDS: Final = 60.0
@@ -98,6 +99,7 @@ def judge_run(
         UnknownName: no run has this id.
     """
     for _ in range(MOST_TRIES):
+        take_in(diagnoses.database, run_id)
         judged = diagnoses.of(run_id)
         with diagnoses.database.transaction() as connection:
             _lock(connection, run_id)
@@ -128,7 +130,7 @@ def summary_of(diagnosis: Diagnosis, report: RunReport) -> Mapping[str, Any]:
     """What lists of runs and the exporter show, so that they need no diagnosis."""
     row = row_of(report)
     quantities = report.subject["quantities"]
-    drift = acceptance_drift(diagnosis.subject)
+    drift = acceptance_drift(diagnosis.subject, diagnosis.watched)
     previous = diagnosis.run(Role.PREVIOUS)
     return {
         "method": row.method,

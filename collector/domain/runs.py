@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from collector.domain.arguments import Arguments, LaunchCommand, Value
 from collector.domain.drafts import ModelConfig, Validation
@@ -128,11 +129,34 @@ class Beside:
     requests: Sequence[RequestResult] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is kept of a watched run beside its windows: where its detectors stand, and those of its fleet.
+
+    Documents are those that :mod:`analysis.watching` made.
+
+    Attributes:
+        place: where the run stands among ``recent``.
+        state: of its own detectors.
+        recent: acceptance of late of each run of its fleet that is alive, its own included, by place.
+        fleet: the fleet's name. fleet_state: of all its runs together.
+        leads: whether this run tells what is found of the fleet as a whole.
+    """
+
+    place: str
+    state: Mapping[str, Any]
+    recent: Mapping[str, Mapping[str, Any]]
+    fleet: str
+    fleet_state: Mapping[str, Any]
+    leads: bool
+
+
 @dataclass(slots=True)
 class Bundle:
     """Everything that was given about one question: the judged run and those it is compared with.
 
-    ``beside`` says which of a run's windows come from sources beside its log.
+    ``beside`` says which of a run's windows come from sources beside its log; ``watched`` is ``None`` for a run
+    that is not watched.
     """
 
     subject: RunRecord
@@ -141,3 +165,4 @@ class Bundle:
     readings: list[Reading] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     beside: dict[Role, list[Beside]] = field(default_factory=dict)
+    watched: Watched | None = None

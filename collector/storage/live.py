@@ -21,7 +21,7 @@ from collector.storage.tables import (
     LIVE_STREAMS,
     MINUTE_SAMPLES,
 )
-from collector.storage.tiers import add_to_rollups, long_prefill, long_window, old_rollups
+from collector.storage.tiers import HOUR, add_to_rollups, bucket_of, long_prefill, long_window, old_rollups
 from collector.storage.types import storable
 from collector.storage.units import unit_ids, unit_names
 
@@ -40,6 +40,20 @@ class Placed(NamedTuple):
     at: float
     unit_id: int
     what: Any
+
+
+class Fineness(NamedTuple):
+    """How far back from the last instant of a run its windows are read as they are, and how far by minute; before that by hour.
+
+    Counts are the same however they are read.
+    """
+
+    raw_seconds: float
+    minute_seconds: float
+
+
+JUDGED: Final = Fineness(2 * HOUR, 24 * HOUR)
+"""What a judgement needs, so that one of a run that is watched for months takes no longer than one of a week."""
 
 
 class Stream(NamedTuple):
@@ -97,7 +111,7 @@ def append_live(connection: Connection, seen: Sequence[Seen]) -> int:
         (*key, pack_figures(new_windows.get(key), new_prefills.get(key))) for key in {**new_windows, **new_prefills}
     ]
     add_rows(connection, LIVE_SAMPLES, rows)
-    groups = _groups_of(connection, {one.run_id for one in seen})
+    groups = groups_of(connection, {one.run_id for one in seen})
     add_to_rollups(
         connection,
         {stream_id: groups[run_id] for (run_id, _, _), stream_id in ids.items()},
@@ -135,7 +149,7 @@ def _stream_ids(connection: Connection, seen: Sequence[Seen]) -> Mapping[tuple[i
     return {(run, source, unit): known[run, source, name] for (run, source, unit), name in wanted.items()}
 
 
-def _groups_of(connection: Connection, run_ids: Collection[int]) -> dict[int, int]:
+def groups_of(connection: Connection, run_ids: Collection[int]) -> dict[int, int]:
     """The group of each run, stored on first sight: the deployment's name, else engine, model, draft and method."""
     found = rows_of(
         connection,
@@ -163,17 +177,13 @@ def streams_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, Stre
     return {row.id: Stream(*row) for row in connection.execute(query)}
 
 
-def live_windows(connection: Connection, run_ids: Sequence[int]) -> list[Placed]:
-    """The windows of watched engines: raw ones, and before those the long ones that they were added up to."""
-    return _live(connection, run_ids)[0]
+def live_samples(
+    connection: Connection, run_ids: Sequence[int], fineness: Fineness | None = None
+) -> tuple[list[Placed], list[Placed]]:
+    """Windows and prefill batches of watched engines: raw ones, and before those the long ones that they add up to.
 
-
-def live_prefills(connection: Connection, run_ids: Sequence[int]) -> list[Placed]:
-    """The prefill batches of watched engines, likewise."""
-    return _live(connection, run_ids)[1]
-
-
-def _live(connection: Connection, run_ids: Sequence[int]) -> tuple[list[Placed], list[Placed]]:
+    ``fineness`` says how far back raw ones and those by minute are read; without it, as far as they are kept.
+    """
     streams = streams_of(connection, run_ids)
     windows: list[Placed] = []
     prefills: list[Placed] = []
@@ -187,15 +197,28 @@ def _live(connection: Connection, run_ids: Sequence[int]) -> tuple[list[Placed],
             if item is not None:
                 found.append(Placed(stream.run_id, stream.source_id, item.position, item.at, stream.unit_id, item))
 
-    for stream_id, at, place, figures in connection.execute(select(LIVE_SAMPLES).where(_LIVE.stream_id.in_(streams))):
+    raw = select(LIVE_SAMPLES).where(_LIVE.stream_id.in_(streams))
+    minutes_from = None
+    if fineness is not None and (last := _last_at(connection, streams)) is not None:
+        raw = raw.where(_LIVE.at >= bucket_of(last - fineness.raw_seconds, HOUR))
+        minutes_from = bucket_of(last - fineness.minute_seconds, HOUR)
+    for stream_id, at, place, figures in connection.execute(raw):
         stream = streams[stream_id]
         raw_from[stream_id] = min(raw_from.get(stream_id, at), at)
         add(stream, *unpack_figures(figures, _usual_position(at) + place, at, names[stream.unit_id]))
-    for stream_id, shape, values in old_rollups(connection, list(streams), raw_from):
+    for stream_id, shape, values in old_rollups(connection, list(streams), raw_from, minutes_from):
         stream = streams[stream_id]
         unit = names[stream.unit_id]
         add(stream, long_window(shape, values, unit), long_prefill(values, unit))
     return windows, prefills
+
+
+def _last_at(connection: Connection, stream_ids: Collection[int]) -> float | None:
+    """The last instant of some streams."""
+    hours = HOUR_SAMPLES.c
+    query = select(func.max(hours.last_at)).where(hours.stream_id.in_(stream_ids))
+    last: float | None = connection.execute(query).scalar_one()
+    return last
 
 
 def mean_live_requests(connection: Connection, run_id: int) -> float | None:

@@ -8,7 +8,9 @@ from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from collector.domain.runs import Bundle
 from collector.domain.versions import Release, ReleaseRange
+from collector.storage.detectors import load_watched
 from collector.storage.drafts import Registered, load_draft_config, registered_for
+from collector.storage.live import JUDGED
 from collector.storage.runs import NOWHERE, load_run
 from collector.storage.sources import load_readings
 from collector.storage.tables import RUNS
@@ -28,16 +30,17 @@ def load_bundle(connection: Connection, run_id: int) -> Bundle:
     Raises:
         UnknownName: no run has this id.
     """
-    subject = load_run(connection, run_id)
+    subject = load_run(connection, run_id, JUDGED)
     if subject.validation is None:
         registered = registered_validation(connection, run_id)
         subject.validation = None if registered is None else registered.validation
     previous, baseline = previous_of(connection, run_id), baseline_of(connection, run_id)
     return Bundle(
         subject,
-        previous=None if previous is None else load_run(connection, previous),
-        baseline=None if baseline is None else load_run(connection, baseline),
+        previous=None if previous is None else load_run(connection, previous, JUDGED),
+        baseline=None if baseline is None else load_run(connection, baseline, JUDGED),
         readings=load_readings(connection, run_id),
+        watched=load_watched(connection, run_id),
     )
 
 

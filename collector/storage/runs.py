@@ -28,11 +28,12 @@ from collector.storage.drafts import (
     save_validation,
 )
 from collector.storage.lines import load_lines, save_lines
+from collector.storage.live import Fineness
 from collector.storage.requests import append_requests, load_requests
 from collector.storage.sources import attach_source
 from collector.storage.tables import ARGUMENTS, JUDGEMENTS, RUN_EVENTS, RUN_SOURCES, RUNS, VERDICTS
 from collector.storage.types import dump_json
-from collector.storage.windows import append_prefills, append_windows, load_prefills, load_windows
+from collector.storage.windows import append_prefills, append_windows, load_samples
 
 NOWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]", "127.0.0.1", "::1", "localhost", "*"})  # noqa: S104 - names, not a bind
 """Hosts that name no machine: addresses to listen on, and a machine's word for itself."""
@@ -311,15 +312,16 @@ def label_run(connection: Connection, run_id: int, labels: Mapping[str, str]) ->
 # -- loading --------------------------------------------------------------------------------------
 
 
-def load_run(connection: Connection, run_id: int) -> RunRecord:
+def load_run(connection: Connection, run_id: int, fineness: Fineness | None = None) -> RunRecord:
     """A run with everything that was stored about it; its ``line_text`` gives lines behind findings.
+
+    ``fineness`` says how finely the windows of a watched run are read.
 
     Raises:
         UnknownName: no run has this id.
     """
     record = load_facts(connection, run_id)
-    record.windows = load_windows(connection, [run_id])[run_id]
-    record.prefills = load_prefills(connection, run_id)
+    record.windows, record.prefills = load_samples(connection, run_id, fineness)
     record.requests = load_requests(connection, run_id)
     record.line_text = _stored_lines(connection, run_id, record.windows)
     return record

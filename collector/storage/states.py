@@ -18,6 +18,7 @@ from collector.storage.tables import (
     LIVE_STREAMS,
     PREFILL_SAMPLES,
     REQUEST_RESULTS,
+    RUN_DETECTORS,
     RUN_EVENTS,
     RUN_SOURCES,
     RUNS,
@@ -34,7 +35,8 @@ def run_states(
     """The digest of each run by its id, or of all runs.
 
     Equal digests mean equal data: what is stored of the run itself, how far its sources were read,
-    how many arguments, events and request results are known, and the last window and prefill batch. Data of one
+    how many arguments, events and request results are known, the last window and prefill batch, and how far the
+    detectors of a watched run took them in. Data of one
     run only ever grows, or is read anew together with its source. Runs without validation figures of
     their own also rest on those that are registered.
     """
@@ -109,7 +111,7 @@ def _latest() -> list[Any]:
     """Scalar subqueries: each reads one end of an index."""
     windows, prefills = DECODE_SAMPLES.c, PREFILL_SAMPLES.c
     arguments, events, hours = ARGUMENTS.c, RUN_EVENTS.c, HOUR_SAMPLES.c
-    requests = REQUEST_RESULTS.c
+    requests, detectors = REQUEST_RESULTS.c, RUN_DETECTORS.c
     return [
         # Roll-ups outlive raw windows, so that letting go of those changes nothing.
         select(func.max(hours.last_at))
@@ -128,6 +130,7 @@ def _latest() -> list[Any]:
         .correlate(RUNS)
         .scalar_subquery()
         .label("last_prefill"),
+        select(detectors.bucket).where(detectors.run_id == _R.id).correlate(RUNS).scalar_subquery().label("taken_in"),
         select(func.count(arguments.effective))
         .where(arguments.run_id == _R.id)
         .correlate(RUNS)

@@ -407,6 +407,26 @@ FLEET_HOUR_SAMPLES: Final = _rollup(
 
 GROUPS: Final = _names("run_groups", comment="the deployment's name, else what its runs serve")
 
+RUN_DETECTORS: Final = Table(
+    "run_detectors",
+    METADATA,
+    _reference("run_id", "runs", primary_key=True),
+    _reference("group_id", "run_groups", nullable=False, index=True),
+    Column("bucket", BigInteger, nullable=False, comment="the last minute that was taken in, seconds since 1970"),
+    Column("state", Json, nullable=False, comment="where the detectors stand (analysis.watching)"),
+    Column("recent", Json, nullable=False, comment="acceptance of late, to compare the fleet's runs by"),
+    comment="what is watched for changes in a run while it is scraped",
+)
+
+FLEET_DETECTORS: Final = Table(
+    "fleet_detectors",
+    METADATA,
+    _reference("group_id", "run_groups", primary_key=True),
+    Column("bucket", BigInteger, nullable=False, comment="the last minute that was taken in, seconds since 1970"),
+    Column("state", Json, nullable=False, comment="where the detectors stand (analysis.watching)"),
+    comment="the same of all runs of a group together",
+)
+
 LEASES: Final = Table(
     "leases",
     METADATA,

@@ -235,20 +235,25 @@ def origin_of(shape: int) -> Origin:
 
 
 def old_rollups(
-    connection: Connection, stream_ids: Sequence[int], raw_from: Mapping[int, float]
+    connection: Connection, stream_ids: Sequence[int], raw_from: Mapping[int, float], minutes_from: int | None = None
 ) -> Iterator[tuple[int, int, Values]]:
     """What is known of streams from before their raw windows: stream, shape and values.
 
     By minute, and by hour from before the first minute. ``raw_from`` is the instant of the first raw
-    window of each stream that still has one.
+    window of each stream that still has one; what lies before ``minutes_from`` is read by hour.
     """
     finer = dict(raw_from)
     for table, width in ((MINUTE_SAMPLES, MINUTE), (HOUR_SAMPLES, HOUR)):
         columns = table.c
         first = select(columns.stream_id, func.min(columns.bucket)).where(columns.stream_id.in_(stream_ids))
+        since = minutes_from if width == MINUTE else None
+        if since is not None:
+            first = first.where(columns.bucket >= since)
         begins: dict[int, float] = dict(connection.execute(first.group_by(columns.stream_id)).all())
         for stream_id in begins:
             query = select(table).where(columns.stream_id == stream_id).order_by(columns.bucket)
+            if since is not None:
+                query = query.where(columns.bucket >= since)
             if stream_id in finer:
                 query = query.where(columns.bucket < bucket_of(finer[stream_id], width))
             for row in connection.execute(query):

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, exists, func, select
 from collector.domain.series import SeriesSample
 from collector.domain.windows import Coded, Columns, PrefillWindow, Window
 from collector.storage.bulk import add_columns, add_rows, digest_of, insert_or_keep
-from collector.storage.live import Placed, live_prefills, live_windows, mean_live_requests
+from collector.storage.live import Fineness, Placed, live_samples, mean_live_requests
 from collector.storage.packing import ORIGIN_CODES, ORIGINS, pack_counts, unpack_counts
 from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, SERIES, SERIES_SAMPLES
 from collector.storage.units import unit_ids, unit_names
@@ -77,7 +77,7 @@ def load_windows(
 
     Of watched engines the older ones have been added up to longer ones (:mod:`collector.storage.tiers`).
     """
-    found = [*log_windows(connection, run_ids), *live_windows(connection, run_ids)]
+    found = [*log_windows(connection, run_ids), *live_samples(connection, run_ids)[0]]
     of_run: dict[int, list[Window]] = {run_id: [] for run_id in run_ids}
     for placed in sorted(_those_between(found, since, until), key=_place):
         of_run[placed.run_id].append(placed.what)
@@ -117,10 +117,15 @@ def has_windows(connection: Connection, run_id: int) -> bool:
     return bool(connection.execute(select(exists().where(DECODE_SAMPLES.c.run_id == run_id))).scalar_one())
 
 
-def load_prefills(connection: Connection, run_id: int) -> list[PrefillWindow]:
-    """The prefill batches of a run in the order of their sources; as :func:`load_windows`."""
-    found = [*log_prefills(connection, run_id), *live_prefills(connection, [run_id])]
-    return [placed.what for placed in sorted(found, key=_place)]
+def load_samples(
+    connection: Connection, run_id: int, fineness: Fineness | None = None
+) -> tuple[list[Window], list[PrefillWindow]]:
+    """The windows and prefill batches of a run in the order of their sources; ``fineness`` is that of what was watched."""
+    windows, prefills = live_samples(connection, [run_id], fineness)
+    return (
+        [placed.what for placed in sorted([*log_windows(connection, [run_id]), *windows], key=_place)],
+        [placed.what for placed in sorted([*log_prefills(connection, run_id), *prefills], key=_place)],
+    )
 
 
 def log_prefills(connection: Connection, run_id: int) -> list[Placed]:

@@ -9,11 +9,14 @@ import numpy as np
 
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
+from analysis.case import Case
 from analysis.figures import Pooled, pooled_acceptance, varying_rows
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
+from analysis.watching import Drift, drift_in
 from collector.domain.findings import Confidence, Finding, Question, Severity
+from collector.domain.runs import Watched
 
 
 class AcceptanceDrifted(Rule):
@@ -31,7 +34,8 @@ class AcceptanceDrifted(Rule):
         Length 2.9 in the first third of the windows, 2.4 in the last.
 
     Source:
-        Theory section 4.6; in a log the last third is compared with the first by both intervals.
+        Theory section 4.6. Of a watched run, and of its fleet as a whole, an online detector takes in every
+        minute; in a log the last third is compared with the first by both intervals.
     """
 
     id, name = "ACC004", "acceptance-drifted"
@@ -41,6 +45,62 @@ class AcceptanceDrifted(Rule):
     needs = ("ACC006",)
 
     def check(
+        self, speculating: RunView, acceptance: Pooled, thresholds: Thresholds, findings: Sequence[Finding],
+        watched: Watched | None, case: Case,
+    ) -> Outcome:  # fmt: skip
+        """Where the detectors stand; of a log, the last third of the counted blocks against the first."""
+        if watched is not None and watched.state.get("origin") is not None:
+            yield from self._live(speculating, watched, case.drift, findings)
+        else:
+            yield from self._in_a_log(speculating, acceptance, thresholds, findings)
+
+    def _live(
+        self, speculating: RunView, watched: Watched, drift: Drift | None, findings: Sequence[Finding]
+    ) -> Outcome:
+        fleet = drift_in(watched.fleet_state) if len(watched.recent) > 1 else None
+        if drift is None and fleet is None:
+            raise cannot_look("what is normal is still being learnt", "traffic of about an hour")
+        if any(finding.rule == "ACC006" for finding in findings):
+            return
+        if drift is not None and drift.drifted:
+            others = ""
+            if fleet is not None:
+                others = (
+                    " The fleet as a whole fell as well: look at what all of it shares."
+                    if fleet.drifted
+                    else " The fleet as a whole did not fall, so it is this run and not the traffic, if all get the same."
+                )
+            yield self._of_detector(speculating, drift, "run", "of this run", others)
+        if watched.leads and fleet is not None and fleet.drifted:
+            others = f" {len(watched.recent)} runs of {watched.fleet} are watched."
+            yield self._of_detector(speculating, fleet, "fleet", f"of the whole fleet {watched.fleet}", others)
+
+    def _of_detector(self, speculating: RunView, drift: Drift, scope: str, whose: str, others: str) -> Finding:
+        latest = drift.normal if drift.latest is None else drift.latest
+        since = "" if drift.onset is None else f" since {words.instant(drift.onset)}"
+        lost = 1 - latest / drift.normal if drift.normal > 0 else 0.0
+        return self.finding(
+            f"Acceptance {whose} fell{since}: length {words.length(1 + drift.normal)} was normal, "
+            f"{words.length(1 + latest)} of late",
+            f"Sums of what lacks, minute by minute, passed what chance makes.{others} "
+            "This ends when acceptance has been back for as long as it takes to be sure.",
+            scope=scope,
+            values={
+                **speculating.figures(*ACCEPTANCE_VALUES),
+                "previous": 1 + drift.normal,
+                "last": 1 + latest,
+                "lost_share": lost,
+                "onset": drift.onset,
+            },
+            evidence=speculating.first_and_last,
+            fix=[
+                "Compare the traffic before and after: routes, prompt and output lengths, temperature.",
+                "Same traffic: restart one replica and compare it with the others.",
+            ],
+            verify=["Look at the acceptance length of its siblings over the same hours."],
+        )
+
+    def _in_a_log(
         self, speculating: RunView, acceptance: Pooled, thresholds: Thresholds, findings: Sequence[Finding]
     ) -> Outcome:
         """The last third of the counted blocks against the first."""

@@ -38,7 +38,8 @@ class CapacityLimited(Rule):
         waiting = windows["waiting_requests"]
         if waiting.isna().all():
             raise cannot_look("no window states how many requests wait")
-        queued = float((waiting > 0).mean())
+        waits = waiting >= 0.5  # one request; a window of an hour has the mean of many
+        queued = float(waits.mean())
         if queued < thresholds.queue_share:
             return
         limit = run.arguments.value("max_running_requests")
@@ -59,7 +60,7 @@ class CapacityLimited(Rule):
                 "max_running_requests": limit,
                 "queued_share": queued,
             },
-            evidence=[run.window_evidence(windows.index[int((waiting > 0).to_numpy().argmax())])],
+            evidence=[run.window_evidence(windows.index[int(waits.to_numpy().argmax())])],
             fix=[
                 "Raise --max-running-requests if memory allows."
                 if at_limit
