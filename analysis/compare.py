@@ -166,7 +166,7 @@ def compare(bundles: Sequence[Bundle], labels: Sequence[str], thresholds: Thresh
 def compare_views(views: Sequence[RunView], labels: Sequence[str]) -> Comparison:
     """The same for runs that were looked at already; there are at least two."""
     first = views[0]
-    by_length = len({view.depth for view in views if view.pooled is not None}) == 1
+    by_length = len({view.depth for view in views if "acceptance_length" in view.quantities}) == 1
     key = "acceptance_length" if by_length else "conditional_acceptance_rate"
     return Comparison(
         labels=tuple(labels),

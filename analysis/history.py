@@ -28,6 +28,17 @@ class Offered:
     standing: str
 
 
+def view_of_figures(record: RunRecord, figures: Mapping[str, Mapping[str, Any]]) -> RunView:
+    """A run as the analysis sees it, from quantities as the diagnosis document has them."""
+    known = {item.name for item in fields(Estimate)}
+    view = RunView(record, Role.SUBJECT)
+    view.quantities = {
+        key: Estimate(**{name: value for name, value in figure.items() if name in known})
+        for key, figure in figures.items()
+    }
+    return view
+
+
 @dataclass(frozen=True)
 class Judged:
     """One run with what was judged of it; ``figures`` are quantities as the diagnosis document has them."""
@@ -41,13 +52,7 @@ class Judged:
     @cached_property
     def view(self) -> RunView:
         """The run as the analysis sees it, without its windows."""
-        known = {item.name for item in fields(Estimate)}
-        view = RunView(self.record, Role.SUBJECT)
-        view.quantities = {
-            key: Estimate(**{name: value for name, value in figure.items() if name in known})
-            for key, figure in self.figures.items()
-        }
-        return view
+        return view_of_figures(self.record, self.figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +87,18 @@ def _step(before: Judged, after: Judged) -> Step:
         after.run,
         changes,
         tuple(item for item in differences(before.view, after.view) if item.key in FIGURES),
-        tuple(_fates(before, after, changes)),
+        tuple(fates(before.causes, after.causes, after.refuted, changes)),
     )
 
 
-def _fates(before: Judged, after: Judged, changes: Sequence[ChangeEffect]) -> Iterator[Fate]:
-    """What the next run says about the leading causes of the one before."""
-    later = {cause.id: cause for cause in after.causes}
+def fates(
+    before: Sequence[Offered], after: Sequence[Offered], refuted: Sequence[str], changes: Sequence[ChangeEffect]
+) -> Iterator[Fate]:
+    """What the next run, with its causes and those it refutes, says about the leading causes of the one before."""
+    later = {cause.id: cause for cause in after}
     void = bool(changes) and all(change.effect == "no" for change in changes)
-    for cause in before.causes[:LEADING]:
-        if cause.id in after.refuted:
+    for cause in before[:LEADING]:
+        if cause.id in refuted:
             yield Fate(cause, "ruled out", "the next run refutes it")
         elif cause.id in later:
             why = (

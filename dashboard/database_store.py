@@ -7,18 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+from sqlalchemy import Connection
+
 from analysis.compare import compare_views
+from analysis.drafting import Drafting
+from analysis.history import view_of_figures
+from analysis.view import RunView
 from collector.domain.errors import UnknownName
 from collector.domain.findings import Question, State
+from collector.domain.runs import Role, RunRecord
 from collector.storage.drafts import find_draft, list_drafts, register_draft, remove_draft
-from collector.storage.runs import StoredRun, list_runs
-from collector.storage.states import list_state
+from collector.storage.live import group_name, streams_of, watched_runs
+from collector.storage.reports import StoredReport, load_report
+from collector.storage.runs import StoredRun, list_runs, load_facts, load_stored
+from collector.storage.states import bundle_state, list_state
 from dashboard import names
 from dashboard.deployments import model_of
 from dashboard.diagnoses import Diagnoses
 from dashboard.drafts import DraftDocument, RegisteredDraft, registered
-from dashboard.history import history_of
+from dashboard.history import history_of, step_into
 from dashboard.store import ROW_QUANTITIES, Compared, RowFinding, RowVerdict, RunReport, RunRow
+from dashboard.stored_reports import report_of, report_state, step_of
 
 _PAGE = 500
 _NOT_JUDGED = RowVerdict(State.CANNOT_TELL.value, "Not judged yet.")
@@ -35,9 +45,10 @@ class DatabaseStore:
         rows: list[RunRow] = []
         following = None
         with self._diagnoses.database.reading() as connection:
+            watched = watched_runs(connection)
             while True:
                 page = list_runs(connection, limit=_PAGE, following=following)
-                rows += map(row_of_stored, page.runs)
+                rows += (row_of_stored(run, watched=run.id in watched) for run in page.runs)
                 following = page.following
                 if following is None:
                     return rows
@@ -48,17 +59,40 @@ class DatabaseStore:
             return list_state(connection)
 
     def report(self, run_id: str) -> RunReport:
-        """One run, diagnosed."""
-        diagnosed = self._diagnoses.of(run_number(run_id))
+        """One run as it was judged last; where that was on other data, it is diagnosed.
+
+        The data of an engine that is watched changes with every scrape: of its run the last judgement is given.
+        """
+        number = run_number(run_id)
         with self._diagnoses.database.reading() as connection:
-            return replace(diagnosed.report, history=history_of(connection, diagnosed))
+            run = load_stored(connection, number)
+            stored = load_report(connection, number)
+            if stored is not None and self._stands(connection, stored, number):
+                report = report_of(stored, run)
+                if report is not None:
+                    step = None if stored.step is None else step_of(stored.step)
+                    return replace(report, history=history_of(connection, run, report, step))
+        diagnosed = self._diagnoses.of(number)
+        with self._diagnoses.database.reading() as connection:
+            step = step_into(connection, diagnosed)
+            return replace(diagnosed.report, history=history_of(connection, diagnosed.run, diagnosed.report, step))
+
+    def _stands(self, connection: Connection, stored: StoredReport, run_id: int) -> bool:
+        """Whether a stored report still says how the run is."""
+        if streams_of(connection, [run_id]):
+            return True
+        return stored.state == report_state(bundle_state(connection, run_id), self._diagnoses.thresholds)
+
+    def frame(self, run_id: str, role: Role) -> pd.DataFrame | None:
+        """All windows of a run, diagnosed."""
+        return self._diagnoses.of(run_number(run_id)).report.frame(role)
 
     def compare(self, run_ids: Sequence[str]) -> Compared:
-        """Runs side by side, each as it is diagnosed."""
-        diagnosed = [self._diagnoses.of(run_number(run_id)) for run_id in run_ids]
-        labels = [f"run {one.run.id}" for one in diagnosed]
-        views = [one.diagnosis.subject for one in diagnosed]
-        return Compared(compare_views(views, labels), tuple(one.report for one in diagnosed))
+        """Runs side by side, each as it was judged last."""
+        reports = tuple(self.report(run_id) for run_id in run_ids)
+        with self._diagnoses.database.reading() as connection:
+            views = [_view(load_facts(connection, run_number(report.id)), report) for report in reports]
+        return Compared(compare_views(views, [f"run {report.id}" for report in reports]), reports)
 
     def drafts(self) -> Sequence[RegisteredDraft]:
         """All registered drafts, by name."""
@@ -78,6 +112,18 @@ class DatabaseStore:
             remove_draft(connection, draft_id)
 
 
+def _view(record: RunRecord, report: RunReport) -> RunView:
+    """A run as the analysis sees it, from its facts and the figures of its report; there are no windows."""
+    view = view_of_figures(record, report.subject["quantities"])
+    depth, width = report.number("draft_depth"), report.number("verify_width")
+    view.drafting = Drafting(
+        report.subject["method"],
+        depth=None if depth is None else round(depth),
+        width=None if width is None else round(width),
+    )
+    return view
+
+
 def run_number(text: str) -> int:
     """A run's number as it was typed.
 
@@ -89,7 +135,7 @@ def run_number(text: str) -> int:
     return int(text)
 
 
-def row_of_stored(run: StoredRun) -> RunRow:
+def row_of_stored(run: StoredRun, *, watched: bool = False) -> RunRow:
     """The row of a run; one that nobody judged yet says so."""
     summary: Mapping[str, Any] = run.summary
     quantities = summary.get("quantities", {})
@@ -116,4 +162,11 @@ def row_of_stored(run: StoredRun) -> RunRow:
         recent=list(summary.get("recent", ())),
         labels=dict(run.labels),
         sample=run.sample,
+        group=_group(run) if watched else "",
     )
+
+
+def _group(run: StoredRun) -> str:
+    serving = run.serving
+    models = serving.served_model, serving.target_model, serving.draft_model
+    return group_name(run.deployment, run.engine, *models, serving.method)

@@ -12,6 +12,7 @@ from analysis.runner import diagnose
 from analysis.thresholds import Thresholds
 from collector.ingest import load_for_judgement
 from collector.storage.engine import Database
+from collector.storage.live import streams_of
 from collector.storage.runs import StoredRun, load_stored
 from collector.storage.states import bundle_state
 from dashboard.store import RunReport
@@ -73,8 +74,9 @@ class Diagnoses:
                 run = load_stored(connection, run_id)
                 state = bundle_state(connection, run_id)
                 bundle = load_for_judgement(connection, run_id)
+                watched = bool(streams_of(connection, [run_id]))
             diagnosis = diagnose(bundle, self.thresholds)
-            report = RunReport.of(str(run_id), diagnosis, run.labels, sample=run.sample)
+            report = RunReport.of(str(run_id), diagnosis, run.labels, sample=run.sample, watched=watched)
             made = Diagnosed(run, state, diagnosis, report)
             with self._kept_lock:
                 self._kept[run_id] = made

@@ -21,12 +21,15 @@ from collector.domain.errors import StorageError, UnknownName
 from collector.domain.runs import Role
 from collector.storage.bulk import digest_of
 from collector.storage.findings import Judgement, Transitions, save_judgement
+from collector.storage.reports import save_report
 from collector.storage.states import bundle_state, compared_with, judged_states, run_states
 from collector.storage.tables import RUNS
 from dashboard.alerts import Alerting, queue_alerts
 from dashboard.diagnoses import Diagnosed, Diagnoses
+from dashboard.history import step_into
 from dashboard.pages.templating import product_version
 from dashboard.store import RunReport, row_of
+from dashboard.stored_reports import report_state, stored_report
 from dashboard.watching import take_in
 
 SWEEP_SECONDS: Final = 15.0
@@ -104,7 +107,7 @@ def judge_run(
         with diagnoses.database.transaction() as connection:
             _lock(connection, run_id)
             if bundle_state(connection, run_id) == judged.state:
-                _store(connection, judged, diagnoses.thresholds, alerting, at=now())
+                store_judgement(connection, judged, diagnoses.thresholds, alerting, at=now())
                 return judged
     return None
 
@@ -231,12 +234,15 @@ class Sweep:
         return sorted(waiting, key=lambda run_id: judged.get(run_id, ("", 0.0))[1])
 
 
-def _store(
+def store_judgement(
     connection: Connection, judged: Diagnosed, thresholds: Thresholds, alerting: Alerting, *, at: float
 ) -> Transitions:
+    """Store a judgement with its report, and queue alerts of what changed by it."""
     state = judged_as(run_states(connection, [judged.run.id])[judged.run.id], thresholds)
     judgement = judgement_of(judged.diagnosis, judged.report, state=state)
     transitions = save_judgement(connection, judged.run.id, judgement, at=at)
+    report = stored_report(judged.report, step_into(connection, judged), report_state(judged.state, thresholds))
+    save_report(connection, judged.run.id, report)
     queue_alerts(connection, judged.run, transitions, alerting, at=at, causes=judged.diagnosis.causes)
     return transitions
 

@@ -14,6 +14,7 @@ from analysis.history import Step
 from collector.domain.arguments import UNSEEN
 from collector.domain.runs import Role
 from dashboard import names
+from dashboard.charts.drawn import Drawn
 from dashboard.drafts import DraftDocument, RegisteredDraft
 
 ROW_QUANTITIES: Final = (
@@ -56,7 +57,9 @@ class RunReport:
     ``document`` is the diagnosis document that API, pages and report all show, ``frames`` the
     windows of each of its runs by role (columns of :func:`analysis.frame.window_frame`).
     ``sample`` marks a run that was shipped with the product. ``history`` has the run itself last,
-    and is empty where nothing came before it.
+    and is empty where nothing came before it. ``watched`` says that an engine's live metrics are read for it.
+    A report as it was stored has no frames: ``drawn`` is what pages draw of them, ``judged_at`` when that was (seconds
+    since 1970), and ``version`` differs from that of any other report of the run.
     """
 
     id: str
@@ -65,14 +68,24 @@ class RunReport:
     labels: Mapping[str, str] = field(default_factory=dict)
     sample: bool = False
     history: Sequence[HistoryEntry] = ()
+    watched: bool = False
+    drawn: Drawn | None = None
+    judged_at: float | None = None
+    version: str = ""
 
     @classmethod
     def of(
-        cls, run_id: str, diagnosis: Diagnosis, labels: Mapping[str, str] | None = None, *, sample: bool = False
+        cls,
+        run_id: str,
+        diagnosis: Diagnosis,
+        labels: Mapping[str, str] | None = None,
+        *,
+        sample: bool = False,
+        watched: bool = False,
     ) -> RunReport:
         """The report of a diagnosis."""
         frames = {view.role.value: view.frame for view in diagnosis.runs}
-        return cls(run_id, diagnosis.document(), frames, labels or {}, sample)
+        return cls(run_id, diagnosis.document(), frames, labels or {}, sample, watched=watched)
 
     @property
     def subject(self) -> Mapping[str, Any]:
@@ -142,7 +155,8 @@ class RunRow:
     """One run in a list.
 
     ``quantities`` hold those of :data:`ROW_QUANTITIES` that are known, as in the diagnosis
-    document; ``recent`` the acceptance lengths of the last windows that count.
+    document; ``recent`` the acceptance lengths of the last windows that count. ``group`` names what a watched run's
+    figures are added up with, "" for runs that are not watched.
     """
 
     id: str
@@ -162,16 +176,13 @@ class RunRow:
     recent: list[float]
     labels: dict[str, str] = field(default_factory=dict)
     sample: bool = False
+    group: str = ""
 
 
 def row_of(report: RunReport) -> RunRow:
     """The row a list shows for a diagnosed run."""
     subject = report.subject
     frame = report.frame()
-    recent: list[float] = []
-    if frame is not None:
-        lengths = frame.loc[frame["counted"], "acceptance_length"].dropna()
-        recent = [round(float(length), 4) for length in lengths.tail(RECENT_WINDOWS)]
     return RunRow(
         id=report.id,
         engine=subject["engine"],
@@ -192,10 +203,16 @@ def row_of(report: RunReport) -> RunRow:
         findings=[
             RowFinding(f["rule"], f["name"], f["severity"], f["scope"], f["title"]) for f in report.document["findings"]
         ],
-        recent=recent,
+        recent=list(report.drawn.recent) if report.drawn else [] if frame is None else recent_lengths(frame),
         labels=dict(report.labels),
         sample=report.sample,
     )
+
+
+def recent_lengths(frame: pd.DataFrame) -> list[float]:
+    """The acceptance lengths of the last windows that count, at most :data:`RECENT_WINDOWS`."""
+    lengths = frame.loc[frame["counted"], "acceptance_length"].dropna()
+    return [round(float(length), 4) for length in lengths.tail(RECENT_WINDOWS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +236,14 @@ class RunStore(Protocol):
 
     def report(self, run_id: str) -> RunReport:
         """One run.
+
+        Raises:
+            UnknownName: no run has this id.
+        """
+        ...
+
+    def frame(self, run_id: str, role: Role) -> pd.DataFrame | None:
+        """All windows of the run in a role (columns of :func:`analysis.frame.window_frame`); ``None`` where it has none.
 
         Raises:
             UnknownName: no run has this id.

@@ -41,7 +41,15 @@ from collector.storage.engine import Database
 from collector.storage.packing import pack_counts, pack_figures, unpack_counts, unpack_figures
 from collector.storage.partitions import SPANS, make_room
 from collector.storage.schema import head
-from collector.storage.tables import DECODE_SAMPLES, LEASES, LIVE_SAMPLES, METADATA, PREFILL_SAMPLES, SERIES_SAMPLES
+from collector.storage.tables import (
+    DECODE_SAMPLES,
+    LEASES,
+    LIVE_SAMPLES,
+    METADATA,
+    PREFILL_SAMPLES,
+    REPORTS,
+    SERIES_SAMPLES,
+)
 from collector.storage.types import Instant, Json, SeenJson, dump_json, load_json
 
 FORMAT: Final = "draftscope.export/1"
@@ -58,7 +66,8 @@ Progress = Callable[[str, int], None]
 
 
 def _tables() -> list[Table]:
-    return [table for table in METADATA.sorted_tables if table is not LEASES]
+    """All but who collects, and what is made again when it is asked for."""
+    return [table for table in METADATA.sorted_tables if table not in (LEASES, REPORTS)]
 
 
 def _silent(_table: str, _rows: int) -> None:

@@ -157,7 +157,7 @@ def groups_of(connection: Connection, run_ids: Collection[int]) -> dict[int, int
         f"WHERE id IN ({_listed(run_ids)})",
     )
     names = {
-        run_id: deployment or " ".join(part for part in (engine, served or target, draft, method) if part)
+        run_id: group_name(deployment, engine, served, target, draft, method)
         for run_id, deployment, engine, served, target, draft, method in found
     }
     query = select(GROUPS.c.name, GROUPS.c.id).where(GROUPS.c.name.in_(set(names.values())))
@@ -168,7 +168,17 @@ def groups_of(connection: Connection, run_ids: Collection[int]) -> dict[int, int
     return {run_id: known[name] for run_id, name in names.items()}
 
 
+def group_name(deployment: str | None, engine: str, served: str, target: str, draft: str, method: str | None) -> str:
+    """The group that a watched run belongs to."""
+    return deployment or " ".join(part for part in (engine, served or target, draft, method) if part)
+
+
 # ---- reading
+
+
+def watched_runs(connection: Connection) -> set[int]:
+    """The runs that live metrics were read for."""
+    return set(connection.execute(select(_STREAMS.run_id).distinct()).scalars())
 
 
 def streams_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, Stream]:

@@ -469,6 +469,15 @@ JUDGEMENTS: Final = Table(
     Column("summary", Json, nullable=False, comment="figures for lists of runs, as in the diagnosis document"),
 )
 
+REPORTS: Final = Table(
+    "reports",
+    METADATA,
+    _reference("run_id", "runs", primary_key=True),
+    Column("state", String(32), nullable=False, comment="digest of all that it rests on"),
+    Column("step", Json, comment="what led to this run from the one before it, for histories"),
+    Column("content", LargeBinary, nullable=False, comment="what pages show of the run, packed; it can be made again"),
+)
+
 VERDICTS: Final = Table(
     "verdicts",
     METADATA,

@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import Connection, Table, func, select
 
 from collector.domain.errors import UnknownName
+from collector.domain.windows import Window
 from collector.storage.bulk import rows_of
 from collector.storage.live import streams_of
 from collector.storage.packing import unpack_figures
@@ -28,7 +29,8 @@ from collector.storage.tables import (
 from collector.storage.tiers import HOUR, MINUTE
 
 ACCEPTANCE: Final = "acceptance_length"
-TRACED: Final = (ACCEPTANCE, *GAUGES)
+STEP: Final = "step_seconds"
+TRACED: Final = (ACCEPTANCE, STEP, *GAUGES)
 """Quantities that there are traces of."""
 MOST_POINTS: Final = 2000
 """Of a trace: twice what a wide screen can tell apart."""
@@ -42,8 +44,9 @@ class Trace:
     """One quantity over time; all lists are of one length.
 
     ``at`` is the beginning of each stretch of ``width`` seconds (since 1970). ``value`` is a ratio of sums, or
-    a gauge's mean over windows; ``low`` and ``high`` are those of the stretch's lowest and highest window. ``tier`` is
-    what was read: ``raw``, ``minute`` or ``hour``, "" where there is nothing.
+    a gauge's mean over windows; ``low`` and ``high`` are those of the stretch's lowest and highest window, ``None`` for
+    step times by minute or hour. ``tier`` is what was read: ``raw``, ``minute`` or ``hour``, "" where there is nothing.
+    A step takes the running requests times acceptance length over throughput (docs/theory.md), all of the whole stretch.
     """
 
     quantity: str
@@ -51,8 +54,8 @@ class Trace:
     width: int
     at: list[float]
     value: list[float]
-    low: list[float]
-    high: list[float]
+    low: list[float | None]
+    high: list[float | None]
 
 
 def trace_of_run(
@@ -69,8 +72,25 @@ def trace_of_run(
     Raises:
         UnknownName: there are no traces of this quantity.
     """
+    return traces_of_run(connection, run_id, (quantity,), since=since, until=until, points=points)[0]
+
+
+def traces_of_run(
+    connection: Connection,
+    run_id: int,
+    quantities: Sequence[str],
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    points: int = MOST_POINTS,
+) -> list[Trace]:
+    """The same of several quantities, which are read together.
+
+    Raises:
+        UnknownName: there are no traces of one of them.
+    """
     streams = list(streams_of(connection, [run_id]))
-    return _trace(connection, (MINUTE_SAMPLES, HOUR_SAMPLES), streams, quantity, since, until, points, raw=True)
+    return _traces(connection, (MINUTE_SAMPLES, HOUR_SAMPLES), streams, quantities, since, until, points, raw=True)
 
 
 def trace_of_group(
@@ -87,11 +107,43 @@ def trace_of_group(
     Raises:
         UnknownName: no group has this name, or there are no traces of this quantity.
     """
+    return traces_of_group(connection, name, (quantity,), since=since, until=until, points=points)[0]
+
+
+def traces_of_group(
+    connection: Connection,
+    name: str,
+    quantities: Sequence[str],
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    points: int = MOST_POINTS,
+) -> list[Trace]:
+    """The same of several quantities, which are read together.
+
+    Raises:
+        UnknownName: no group has this name, or there are no traces of one of them.
+    """
     found = connection.execute(select(GROUPS.c.id).where(GROUPS.c.name == name)).scalar_one_or_none()
     if found is None:
         raise UnknownName(f"no group of watched runs is named {name!r}", hint="GET /api/v1/groups lists them")
     tables = FLEET_MINUTE_SAMPLES, FLEET_HOUR_SAMPLES
-    return _trace(connection, tables, [found], quantity, since, until, points, raw=False)
+    return _traces(connection, tables, [found], quantities, since, until, points, raw=False)
+
+
+def last_window(connection: Connection, run_id: int) -> float | None:
+    """The beginning of the hour of a watched run's last window; ``None`` where it has none."""
+    return _last(_bounds(connection, HOUR_SAMPLES, list(streams_of(connection, [run_id]))))
+
+
+def last_window_of_group(connection: Connection, name: str) -> float | None:
+    """The same of a group of watched runs."""
+    found = connection.execute(select(GROUPS.c.id).where(GROUPS.c.name == name)).scalars().all()
+    return _last(_bounds(connection, FLEET_HOUR_SAMPLES, found))
+
+
+def _last(bounds: tuple[float, float]) -> float | None:
+    return None if bounds[1] == -inf else bounds[1] - HOUR
 
 
 def list_groups(connection: Connection) -> list[str]:
@@ -99,30 +151,31 @@ def list_groups(connection: Connection) -> list[str]:
     return list(connection.execute(select(GROUPS.c.name).order_by(GROUPS.c.name)).scalars())
 
 
-def _trace(
+def _traces(
     connection: Connection,
     tables: tuple[Table, Table],
     owners: Sequence[int],
-    quantity: str,
+    quantities: Sequence[str],
     since: float | None,
     until: float | None,
     points: int,
     *,
     raw: bool,
-) -> Trace:
-    if quantity not in TRACED:
-        raise UnknownName(f"there are no traces of {quantity!r}", hint=f"one of: {', '.join(TRACED)}")
+) -> list[Trace]:
+    for quantity in quantities:
+        if quantity not in TRACED:
+            raise UnknownName(f"there are no traces of {quantity!r}", hint=f"one of: {', '.join(TRACED)}")
     minutes, hours = tables
     begin, end = _bounds(connection, hours, owners)
     begin, end = max(begin, -inf if since is None else since), min(end, inf if until is None else until)
     if not owners or not begin <= end:
-        return Trace(quantity, "", 0, [], [], [], [])
+        return [Trace(quantity, "", 0, [], [], [], []) for quantity in quantities]
     points = max(1, min(points, MOST_POINTS))
     if raw and _suits(connection, LIVE_SAMPLES, "at", owners, begin, end, MOST_RAW_ROWS):
-        return _of_windows(connection, owners, quantity, begin, end, points)
+        return _of_windows(connection, owners, quantities, begin, end, points)
     if _suits(connection, minutes, "bucket", owners, begin, end, MOST_ROWS):
-        return _of_rollups(connection, minutes, "minute", MINUTE, owners, quantity, begin, end, points)
-    return _of_rollups(connection, hours, "hour", HOUR, owners, quantity, begin, end, points)
+        return _of_rollups(connection, minutes, "minute", MINUTE, owners, quantities, begin, end, points)
+    return _of_rollups(connection, hours, "hour", HOUR, owners, quantities, begin, end, points)
 
 
 def _bounds(connection: Connection, hours: Table, owners: Sequence[int]) -> tuple[float, float]:
@@ -158,51 +211,86 @@ def _of_rollups(
     tier: str,
     width: int,
     owners: Sequence[int],
-    quantity: str,
+    quantities: Sequence[str],
     begin: float,
     end: float,
     points: int,
-) -> Trace:
+) -> list[Trace]:
     width *= max(1, ceil((end - begin) / width / points))
-    if quantity == ACCEPTANCE:
-        value, known, ends = "1 + sum(accepted_tokens) / sum(verify_steps)", "verify_steps > 0", "acceptance"
-    else:
-        value, known, ends = f"sum({quantity}) / sum(windows)", f"{quantity} IS NOT NULL", quantity
+    figures = ", ".join(part for quantity in quantities for part in _columns_of(quantity))
     rows = rows_of(
         connection,
-        f"SELECT bucket / {width} * {width} AS stretch, {value}, min({ends}_low), max({ends}_high) "  # noqa: S608 - our names
-        f"FROM {table.name} {_where(table, 'bucket', owners, begin, end)} AND {known} GROUP BY stretch ORDER BY stretch",
+        f"SELECT bucket / {width} * {width} AS stretch, {figures} "  # noqa: S608 - our names
+        f"FROM {table.name} {_where(table, 'bucket', owners, begin, end)} GROUP BY stretch ORDER BY stretch",
     )
-    return _in_columns(quantity, tier, width, rows)
+    return [
+        _in_columns(quantity, tier, width, [(row[0], *row[first : first + 3]) for row in rows])
+        for first, quantity in zip(range(1, 3 * len(quantities), 3), quantities, strict=True)
+    ]
+
+
+def _columns_of(quantity: str) -> tuple[str, str, str]:
+    """What a stretch of roll-ups says of a quantity: its value, lowest and highest. A sum skips what is not known."""
+    if quantity == ACCEPTANCE:
+        steps = "sum(CASE WHEN verify_steps > 0 THEN verify_steps END)"
+        return f"1 + sum(accepted_tokens) / {steps}", "min(acceptance_low)", "max(acceptance_high)"
+    if quantity == STEP:
+        known = "running_requests > 0 AND generated_tokens > 0 AND seconds > 0"
+
+        def total(expression: str) -> str:
+            return f"sum(CASE WHEN {known} THEN {expression} END)"
+
+        steps, accepted = total("coalesce(verify_steps, 0)"), total("coalesce(accepted_tokens, 0)")
+        length = f"(1 + {accepted} / nullif({steps}, 0))"
+        value = (
+            f"{total('running_requests')} / {total('windows')} * coalesce({length}, 1) "
+            f"* {total('seconds')} / {total('generated_tokens')}"
+        )
+        return value, "NULL", "NULL"
+    windows = f"sum(CASE WHEN {quantity} IS NOT NULL THEN windows END)"
+    return f"sum({quantity}) / {windows}", f"min({quantity}_low)", f"max({quantity}_high)"
 
 
 def _of_windows(
-    connection: Connection, owners: Sequence[int], quantity: str, begin: float, end: float, points: int
-) -> Trace:
+    connection: Connection, owners: Sequence[int], quantities: Sequence[str], begin: float, end: float, points: int
+) -> list[Trace]:
     width = max(1, ceil((end - begin) / points))
     where = _where(LIVE_SAMPLES, "at", owners, begin, end)
-    stretches: dict[int, list[float]] = {}
+    stretches: list[dict[int, list[float]]] = [{} for _ in quantities]
     for at, figures in rows_of(connection, f"SELECT at, figures FROM live_samples {where} ORDER BY at"):  # noqa: S608
         window, _ = unpack_figures(figures, 0, at, "")
         if window is None:
             continue
-        if quantity == ACCEPTANCE:
-            over, under = window.accepted_tokens, window.verify_steps
-            if over is None or not under:
+        for quantity, known in zip(quantities, stretches, strict=True):
+            parts = _parts_of(window, quantity)
+            if parts is None:
                 continue
-            value = 1 + over / under
-        else:
-            over, under = getattr(window, quantity), 1.0
-            if over is None or over != over:  # noqa: PLR0124 - NaN
-                continue
-            value = over
-        known = stretches.setdefault(int(at // width) * width, [0.0, 0.0, inf, -inf])
-        known[:] = known[0] + over, known[1] + under, min(known[2], value), max(known[3], value)
-    own = 1 if quantity == ACCEPTANCE else 0
-    rows = [(at, own + over / under, low, high) for at, (over, under, low, high) in stretches.items()]
-    return _in_columns(quantity, "raw", width, rows)
+            over, under = parts
+            value = over / under
+            sums = known.setdefault(int(at // width) * width, [0.0, 0.0, inf, -inf])
+            sums[:] = sums[0] + over, sums[1] + under, min(sums[2], value), max(sums[3], value)
+    return [
+        _in_columns(
+            quantity, "raw", width, [(at, over / under, low, high) for at, (over, under, low, high) in known.items()]
+        )
+        for quantity, known in zip(quantities, stretches, strict=True)
+    ]
+
+
+def _parts_of(window: Window, quantity: str) -> tuple[float, float] | None:
+    """What a window's figure is a ratio of; ``None`` where the window does not tell."""
+    steps, accepted = window.verify_steps, window.accepted_tokens
+    if quantity == ACCEPTANCE:
+        return (steps + accepted, steps) if steps and accepted is not None else None
+    if quantity == STEP:
+        if not (window.running_requests and window.generated_tokens and window.seconds):
+            return None
+        length = 1 + accepted / steps if steps and accepted is not None else 1.0
+        return window.running_requests * length * window.seconds, window.generated_tokens
+    value = getattr(window, quantity)
+    return None if value is None or value != value else (value, 1.0)  # noqa: PLR0124 - NaN
 
 
 def _in_columns(quantity: str, tier: str, width: int, rows: Iterable[tuple[float, ...]]) -> Trace:
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-    return Trace(quantity, tier, width, *columns)
+    columns = [list(column) for column in zip(*(row for row in rows if row[1] is not None), strict=True)]
+    return Trace(quantity, tier, width, *(columns or [[], [], [], []]))

@@ -120,7 +120,7 @@ def series(
     points: Annotated[int, Query(ge=2, le=MOST_POINTS, description="Windows at most; extremes are kept")] = MOST_POINTS,
 ) -> Series:
     """What the plots draw. Of more windows than `points` the lowest and the highest of each stretch are kept."""
-    frame = _store(request).report(run_id).frame(role)
+    frame = _store(request).frame(run_id, role)
     if frame is None:
         frame = pd.DataFrame({"at": [], quantity: [], "counted": [], "steady": []})
     known = frame[frame[quantity].notna()]

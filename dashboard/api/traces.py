@@ -30,8 +30,8 @@ class TraceDocument:
     width_seconds: int
     at: list[float]
     value: list[float]
-    low: list[float]
-    high: list[float]
+    low: list[float | None]
+    high: list[float | None]
 
 
 _ANSWER: Final[dict[str, Any]] = {
@@ -39,7 +39,9 @@ _ANSWER: Final[dict[str, Any]] = {
     "responses": {200: {"model": TraceDocument, "description": "Columns of one length."}},
 }
 
-Quantity = Annotated[str, Query(max_length=60, description="acceptance_length, or a gauge of the windows")]
+Quantity = Annotated[
+    str, Query(max_length=60, description="acceptance_length, step_seconds, or a gauge of the windows")
+]
 Since = Annotated[float | None, Query(description="Seconds since 1970; default: all that is known")]
 Until = Annotated[float | None, Query(description="Seconds since 1970, not included")]
 Points = Annotated[int, Query(ge=1, le=MOST_POINTS, description="Most points to give")]
@@ -84,9 +86,13 @@ def trace_of_one_group(
 
 def trace_document(trace: Trace) -> str:
     """A trace as JSON, six digits of each figure."""
-    columns = {name: [float(f"{value:.6g}") for value in getattr(trace, name)] for name in ("value", "low", "high")}
+    columns = {name: [_rounded(value) for value in getattr(trace, name)] for name in ("value", "low", "high")}
     document = {"quantity": trace.quantity, "tier": trace.tier, "width_seconds": trace.width, "at": trace.at, **columns}
     return json.dumps(document, separators=(",", ":"))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
 
 
 def _answer(trace: Trace) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.theory.chain import expected_length
-from dashboard.charts.base import Chart, Key, colour, finish, level, level_label
+from dashboard.charts.base import Chart, Key, colour, finish, level, level_label, scatter
 from dashboard.pages import figures
 
 
@@ -14,8 +14,6 @@ def speedup_by_depth(
 
     ``depth``: k as measured; ``rate``: conditional acceptance; ``step_cost``: in plain steps.
     """
-    from plotly import graph_objects as go
-
     depths = list(range(1, depth + 3))
     lengths = [expected_length(rate, k) for k in depths]
     each = (step_cost - 1) / depth
@@ -24,7 +22,7 @@ def speedup_by_depth(
     edge = {"color": colour("unknown"), "width": 1.25, "dash": "dot"}
     hover = "depth %{x}: ×%{y:.3f}"
     traces = [
-        go.Scatter(
+        scatter(
             mode="lines",
             name="all cost per draft",
             x=depths,
@@ -32,7 +30,7 @@ def speedup_by_depth(
             line=edge,
             hovertemplate=f"{hover}<extra>if all cost is per draft</extra>",
         ),
-        go.Scatter(
+        scatter(
             mode="lines",
             name="all cost fixed",
             x=depths,
@@ -43,7 +41,7 @@ def speedup_by_depth(
             fillcolor=colour("unknown", 0.08),
             fillpattern={"shape": "/", "fgcolor": colour("hatch"), "size": 8, "solidity": 0.2},
         ),
-        go.Scatter(
+        scatter(
             mode="markers",
             name="measured",
             x=[0, depth],
@@ -57,17 +55,17 @@ def speedup_by_depth(
         plain += f", {figures.significant(baseline_throughput)} tok/s"
     top, bottom = max(*fixed, *drafts, 1.0, speedup), min(*fixed, *drafts, 1.0, speedup)
     margin = 0.18 * (top - bottom)
-    layout = go.Layout(
-        xaxis={"title": {"text": "draft depth, tokens"}, "dtick": 1, "range": [-0.4, depths[-1] + 0.4]},
-        yaxis={
+    layout = {
+        "xaxis": {"title": {"text": "draft depth, tokens"}, "dtick": 1, "range": [-0.4, depths[-1] + 0.4]},
+        "yaxis": {
             "title": {"text": "speed-up over no speculation"},
             "range": [bottom - margin, top + margin],
             "tickformat": ".1f",
             "tickprefix": "×",
             "nticks": 6,
         },
-        shapes=[level(1.0, "ink")],
-        annotations=[
+        "shapes": [level(1.0, "ink")],
+        "annotations": [
             level_label(plain, 1.0, "ink-2"),
             {
                 "text": f"measured {figures.factor(speedup)}",
@@ -79,7 +77,7 @@ def speedup_by_depth(
                 "font": {"size": 12, "color": colour("measured")},
             },
         ],
-    )
+    }
     return Chart(
         "c-depth",
         "Speed-up against draft depth",

@@ -20,6 +20,7 @@ from dashboard.charts.base import (
     level_label,
     numbers,
     records,
+    scatter,
     thin,
     thinned_note,
     time_axis,
@@ -50,8 +51,6 @@ class AcceptanceLevels:
 
 def acceptance_length(frame: pd.DataFrame, source: str, levels: AcceptanceLevels) -> Chart | None:
     """Acceptance length of each window; ``None`` where no window has one."""
-    from plotly import graph_objects as go
-
     known = frame[frame["acceptance_length"].notna()]
     used, out = known[known["counted"]], known[~known["counted"]]
     if used.empty:
@@ -59,22 +58,22 @@ def acceptance_length(frame: pd.DataFrame, source: str, levels: AcceptanceLevels
     shown, out = thin(used, "acceptance_length"), thin(out, "acceptance_length")
     of = f" of {levels.maximum:g}" if levels.maximum else ""
     traces = [
-        _windows(go, shown, "acceptance_length", f"length %{{y:.2f}}{of}", source, joined=_alone(used)),
-        _left_out(go, out, "acceptance_length", "length %{y:.2f}", source),
+        _windows(shown, "acceptance_length", f"length %{{y:.2f}}{of}", source, joined=_alone(used)),
+        _left_out(out, "acceptance_length", "length %{y:.2f}", source),
     ]
     highest = (known["acceptance_length"].max(), levels.promised, levels.break_even, levels.high)
     top = max(float(number) for number in highest if number is not None)
-    shapes, annotations = _acceptance_levels(levels, top, _under_label(shown["acceptance_length"]))
-    layout = go.Layout(
-        xaxis=time_axis(known["at"]),
-        yaxis={
+    shapes, annotations = acceptance_levels(levels, top, _under_label(shown["acceptance_length"]))
+    layout = {
+        "xaxis": time_axis(known["at"]),
+        "yaxis": {
             "title": {"text": "acceptance length, tokens per step"},
             "range": [1, round(top + 0.12 * (top - 1) + 0.05, 2)],
             "tickformat": decimals(top - 1),
         },
-        shapes=shapes,
-        annotations=annotations,
-    )
+        "shapes": shapes,
+        "annotations": annotations,
+    }
     keys = [Key("dot", "measured", "window")]
     if levels.low is not None:
         keys.append(Key("band", "measured-soft", "this run, 95%"))
@@ -105,8 +104,6 @@ def acceptance_length(frame: pd.DataFrame, source: str, levels: AcceptanceLevels
 
 def throughput(frame: pd.DataFrame, source: str, own: float | None, baseline: float | None) -> Chart | None:
     """Throughput of the server in each window, against the level without speculation; ``None`` where none is printed."""
-    from plotly import graph_objects as go
-
     known = _of_server(frame[frame["generation_throughput"].notna()], "generation_throughput")
     used, out = known[known["steady"]], known[~known["steady"]]
     if used.empty:
@@ -115,8 +112,8 @@ def throughput(frame: pd.DataFrame, source: str, own: float | None, baseline: fl
         return None
     shown, out = thin(used, "generation_throughput"), thin(out, "generation_throughput")
     traces = [
-        _windows(go, shown, "generation_throughput", "%{y:.1f} tok/s", source, joined=True),
-        _left_out(go, out, "generation_throughput", "%{y:.1f} tok/s", source),
+        _windows(shown, "generation_throughput", "%{y:.1f} tok/s", source, joined=True),
+        _left_out(out, "generation_throughput", "%{y:.1f} tok/s", source),
     ]
     shapes, annotations = [], []
     if own is not None:
@@ -137,17 +134,17 @@ def throughput(frame: pd.DataFrame, source: str, own: float | None, baseline: fl
             )
         )
     top = max(known["generation_throughput"].max(), own or 0.0, baseline or 0.0)
-    layout = go.Layout(
-        xaxis=time_axis(known["at"]),
-        yaxis={
+    layout = {
+        "xaxis": time_axis(known["at"]),
+        "yaxis": {
             "title": {"text": "throughput, tok/s"},
             "range": [0, 1.15 * top],
             "nticks": 6,
             "tickformat": ",d" if top >= 10 else ".1f",
         },
-        shapes=shapes,
-        annotations=annotations,
-    )
+        "shapes": shapes,
+        "annotations": annotations,
+    }
     keys = [Key("dot", "measured", "window")]
     if baseline is not None:
         keys.append(Key("dash", "plain", "no speculation"))
@@ -166,17 +163,15 @@ def throughput(frame: pd.DataFrame, source: str, own: float | None, baseline: fl
 
 def running_requests(frame: pd.DataFrame, source: str) -> Chart | None:
     """Requests that decode, and those that wait, in each window; ``None`` where no window says."""
-    from plotly import graph_objects as go
-
     known = _of_server(frame[frame["running_requests"].notna()], "running_requests", "waiting_requests")
     if known.empty:
         return None
     shown = thin(known, "running_requests")
-    traces = [_windows(go, shown, "running_requests", "%{y:.0f} running", source, joined=True)]
+    traces = [_windows(shown, "running_requests", "%{y:.0f} running", source, joined=True)]
     waits = bool((known["waiting_requests"] > 0).any())
     if waits:
         traces.append(
-            go.Scatter(
+            scatter(
                 mode="markers",
                 name="waiting",
                 x=times(shown["at"]),
@@ -186,15 +181,15 @@ def running_requests(frame: pd.DataFrame, source: str) -> Chart | None:
             )
         )
     top = max(1.0, float(np.nanmax(known[["running_requests", "waiting_requests"]].to_numpy(dtype=float))))
-    layout = go.Layout(
-        xaxis=time_axis(known["at"]),
-        yaxis={
+    layout = {
+        "xaxis": time_axis(known["at"]),
+        "yaxis": {
             "title": {"text": "requests"},
             "range": [0, 1.2 * top],
             "tickformat": ",d",
             **({"dtick": 1} if top <= 5 else {"nticks": 5}),
         },
-    )
+    }
     keys = (Key("dot", "measured", "running"), *((Key("ring", "ink-2", "waiting"),) if waits else ()))
     return Chart(
         id="c-running",
@@ -215,8 +210,8 @@ def running_requests(frame: pd.DataFrame, source: str) -> Chart | None:
     )
 
 
-def _windows(go: Any, rows: pd.DataFrame, column: str, label: str, source: str, *, joined: bool) -> Any:
-    return go.Scatter(
+def _windows(rows: pd.DataFrame, column: str, label: str, source: str, *, joined: bool) -> Any:
+    return scatter(
         mode="lines+markers" if joined else "markers",
         name="window",
         x=times(rows["at"]),
@@ -228,8 +223,8 @@ def _windows(go: Any, rows: pd.DataFrame, column: str, label: str, source: str, 
     )
 
 
-def _left_out(go: Any, rows: pd.DataFrame, column: str, label: str, source: str) -> Any:
-    return go.Scatter(
+def _left_out(rows: pd.DataFrame, column: str, label: str, source: str) -> Any:
+    return scatter(
         mode="markers",
         name="left out",
         x=times(rows["at"]),
@@ -280,9 +275,10 @@ def _under_label(values: pd.Series) -> pd.Series:
     return values.tail(max(1, len(values) // 3))
 
 
-def _acceptance_levels(
+def acceptance_levels(
     levels: AcceptanceLevels, top: float, right: pd.Series
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Shapes and labels of what lengths are held against; ``right`` are those under the labels, ``top`` the axis's end."""
     shapes: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     if levels.low is not None and levels.high is not None:

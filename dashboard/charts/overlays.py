@@ -4,69 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
-from dashboard.charts.base import Chart, Key, colour, finish, numbers, records, thin
+from dashboard.charts.base import Chart, Key, colour, finish, records, scatter, thin
+from dashboard.charts.drawn import Line
 from dashboard.pages import figures
 
 MOST_SERIES: Final = 4
 """Runs that one plot can tell apart; their form differs as well as their colour."""
+SHOWN_ROWS: Final = 60
+"""Rows of a run in the table under a plot."""
 _LOOKS: Final = (("earlier", "dot"), ("measured", "solid"), ("plain", "dash"), ("ink", "dashdot"))
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A run to draw: what it is called, and its windows (:func:`analysis.frame.window_frame`)."""
+    """A run to draw: what it is called, and its figures over its own time."""
 
     name: str
-    frame: pd.DataFrame
+    line: Line
 
 
 def acceptance_lengths(series: Sequence[Series]) -> Chart | None:
     """Acceptance length of each run over its own time; ``None`` where fewer than two have one."""
-    return _overlay(
-        "c-lengths",
-        "Acceptance length, run over run",
-        "acceptance length, tokens per step",
-        "acceptance_length",
-        "counted",
-        series,
-    )
+    axis = "acceptance length, tokens per step"
+    return _overlay("c-lengths", "Acceptance length, run over run", axis, 1.0, series)
 
 
 def throughputs(series: Sequence[Series]) -> Chart | None:
     """Throughput of each run's steady windows over its own time; ``None`` where fewer than two have one."""
-    return _overlay("c-throughputs", "Throughput, run over run", "tok/s", "generation_throughput", "steady", series)
+    return _overlay("c-throughputs", "Throughput, run over run", "tok/s", 0.0, series)
 
 
-def _overlay(chart_id: str, title: str, axis: str, column: str, stands: str, series: Sequence[Series]) -> Chart | None:
-    from plotly import graph_objects as go
+def line_of(frame: pd.DataFrame, column: str, stands: str) -> Line:
+    """A column of the windows that stand for it, thinned, over the minutes since the first of them."""
+    used = frame[frame[stands] & frame[column].notna()]
+    if used.empty:
+        return Line()
+    shown = thin(used.assign(minute=(used["at"] - used["at"].iloc[0]) / 60), column)
+    return Line(np.round(shown["minute"], 4).tolist(), np.round(shown[column], 4).tolist())
 
-    known = [(one.name, _minutes(one.frame, column, stands)) for one in series[:MOST_SERIES]]
-    known = [(name, frame) for name, frame in known if not frame.empty]
+
+def _overlay(chart_id: str, title: str, axis: str, lowest: float, series: Sequence[Series]) -> Chart | None:
+    known = [one for one in series[:MOST_SERIES] if one.line.value]
     if len(known) < 2:
         return None
-    traces = []
-    for (token, dash), (name, frame) in zip(_LOOKS, known, strict=False):
-        traces.append(
-            go.Scatter(
-                name=name,
-                x=numbers(frame["minute"]),
-                y=numbers(frame[column]),
-                mode="lines+markers" if len(frame) < 60 else "lines",
-                line={"color": colour(token), "width": 1.75, "dash": dash},
-                marker={"color": colour(token), "size": 5},
-                hovertemplate=f"{name}<br>minute %{{x:.1f}}, %{{y:.3~g}}<extra></extra>",
-            )
+    traces = [
+        scatter(
+            name=one.name,
+            x=one.line.minute,
+            y=one.line.value,
+            mode="lines+markers" if len(one.line.value) < 60 else "lines",
+            line={"color": colour(token), "width": 1.75, "dash": dash},
+            marker={"color": colour(token), "size": 5},
+            hovertemplate=f"{one.name}<br>minute %{{x:.1f}}, %{{y:.3~g}}<extra></extra>",
         )
-    lowest = 1.0 if column == "acceptance_length" else 0.0
-    highest = max(float(frame[column].max()) for _, frame in known)
-    layout = go.Layout(
-        xaxis={"title": {"text": "minutes since the first window"}},
-        yaxis={"title": {"text": axis}, "range": [lowest, round(highest + 0.06 * (highest - lowest), 3)]},
-    )
+        for (token, dash), one in zip(_LOOKS, known, strict=False)
+    ]
+    highest = max(max(one.line.value) for one in known)
+    layout = {
+        "xaxis": {"title": {"text": "minutes since the first window"}},
+        "yaxis": {"title": {"text": axis}, "range": [lowest, round(highest + 0.06 * (highest - lowest), 3)]},
+    }
     left_out = f" The first {MOST_SERIES} of {len(series)} runs." if len(series) > MOST_SERIES else ""
     return Chart(
         id=chart_id,
@@ -75,20 +77,15 @@ def _overlay(chart_id: str, title: str, axis: str, column: str, stands: str, ser
         figure=finish(traces, layout),
         header=("Run", "Minute", axis),
         rows=[
-            (name, f"{row.minute:.1f}", figures.significant(float(getattr(row, column))))
-            for name, frame in known
-            for row in records(thin(frame, column, 60))
+            (one.name, f"{row.minute:.1f}", figures.significant(row.value)) for one in known for row in _rows(one.line)
         ],
         keys=tuple(
-            Key("dash" if dash != "solid" else "line", token, name)
-            for (token, dash), (name, _) in zip(_LOOKS, known, strict=False)
+            Key("dash" if dash != "solid" else "line", token, one.name)
+            for (token, dash), one in zip(_LOOKS, known, strict=False)
         ),
         size="tall",
     )
 
 
-def _minutes(frame: pd.DataFrame, column: str, stands: str) -> pd.DataFrame:
-    used = frame[frame[stands] & frame[column].notna()]
-    if used.empty:
-        return used
-    return thin(used.assign(minute=(used["at"] - used["at"].iloc[0]) / 60), column)
+def _rows(line: Line) -> list[Any]:
+    return records(thin(pd.DataFrame({"minute": line.minute, "value": line.value}), "value", SHOWN_ROWS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dashboard.charts.base import Chart, Key, colour, finish
+from dashboard.charts.base import Chart, Key, bar, colour, finish, scatter
 from dashboard.pages import figures
 
 
@@ -79,8 +79,6 @@ def _bars(
     key: Key,
     counted: bool,
 ) -> Chart:
-    from plotly import graph_objects as go
-
     positions = list(range(1, len(values) + 1))
     promised = promised[: len(values)]
     solid: dict[str, Any] = {"color": colour("measured")}
@@ -96,7 +94,7 @@ def _bars(
         },
     }
     traces = [
-        go.Bar(
+        bar(
             name=name,
             x=positions,
             y=[round(value, 5) for value in values],
@@ -107,7 +105,7 @@ def _bars(
     keys = [key]
     if promised:
         traces.append(
-            go.Scatter(
+            scatter(
                 mode="lines+markers",
                 name="validation",
                 x=positions[: len(promised)],
@@ -120,15 +118,15 @@ def _bars(
         keys.append(Key("dash", "promised", "validation implies"))
     top = max([*values, *promised, 0.05])
     beside = 0.6 + max(0, 4 - len(positions)) / 2  # few bars stay slim
-    layout = go.Layout(
-        xaxis={
+    layout = {
+        "xaxis": {
             "title": {"text": "draft position"},
             "range": [1 - beside, len(positions) + beside],
             "tickvals": positions,
             "ticktext": [f"{i}<br>{figures.share(v)}" for i, v in zip(positions, values, strict=True)],
         },
-        yaxis={"title": {"text": axis}, "tickformat": ".0%", "range": [0, min(1.12 * top, 1.05)]},
-    )
+        "yaxis": {"title": {"text": axis}, "tickformat": ".0%", "range": [0, min(1.12 * top, 1.05)]},
+    }
     header = ("Position", name, *(("validation implies",) if promised else ()))
     rows = [
         (

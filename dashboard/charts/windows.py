@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.base import Chart, Key, band, colour, decimals, finish, level, numbers, records, thin
+from dashboard.charts.base import Chart, Key, band, colour, decimals, finish, level, numbers, records, scatter, thin
 from dashboard.charts.over_time import AcceptanceLevels
 from dashboard.pages import figures
 
@@ -30,8 +30,6 @@ def spread(
     sentence: str,
 ) -> Chart | None:
     """Lengths of this run's windows above those of the run before; ``None`` where either has none."""
-    from plotly import graph_objects as go
-
     every = {"this run": _counted(frame), "the run before": _counted(earlier)}
     if any(part.empty for part in every.values()):
         return None
@@ -47,7 +45,7 @@ def spread(
         lanes = _lanes(lengths, SLOT * width * 2)
         lane = min(LANE, TALLEST / max(*lanes, 1))
         traces.append(
-            go.Scatter(
+            scatter(
                 mode="markers",
                 name=name,
                 x=numbers(lengths),
@@ -87,13 +85,13 @@ def spread(
             }
         )
         base = top + 0.75
-    layout = go.Layout(
-        xaxis={"title": {"text": "acceptance length of a window"}, "tickformat": ".1f", "nticks": 7},
-        yaxis={"showticklabels": False, "showgrid": False, "range": [-0.42, base - 0.2]},
-        shapes=shapes,
-        annotations=annotations,
-        margin={"l": 12, "r": 12, "t": 10, "b": 44},
-    )
+    layout = {
+        "xaxis": {"title": {"text": "acceptance length of a window"}, "tickformat": ".1f", "nticks": 7},
+        "yaxis": {"showticklabels": False, "showgrid": False, "range": [-0.42, base - 0.2]},
+        "shapes": shapes,
+        "annotations": annotations,
+        "margin": {"l": 12, "r": 12, "t": 10, "b": 44},
+    }
     return Chart(
         "c-spread",
         "Windows of this run and the one before",
@@ -139,10 +137,8 @@ def by_batch(frame: pd.DataFrame, levels: AcceptanceLevels) -> Chart | None:
 def _against(
     rows: pd.DataFrame, levels: AcceptanceLevels, chart_id: str, title: str, sentence: str, *, axis: str, unit: str
 ) -> Chart:
-    from plotly import graph_objects as go
-
     shown = thin(rows.sort_values("x", kind="stable"), "acceptance_length")
-    trace = go.Scatter(
+    trace = scatter(
         mode="markers",
         name="window",
         x=numbers(shown["x"], 1),
@@ -155,11 +151,11 @@ def _against(
         shapes.append(level(levels.value, "measured"))
     if levels.low is not None and levels.high is not None:
         shapes.append(band(levels.low, levels.high, "measured", 0.13))
-    layout = go.Layout(
-        xaxis={"title": {"text": axis}, "nticks": 5, "tickformat": ",d"},
-        yaxis={"title": {"text": "acceptance length"}, "tickformat": decimals(_span(shown)), "nticks": 6},
-        shapes=shapes,
-    )
+    layout = {
+        "xaxis": {"title": {"text": axis}, "nticks": 5, "tickformat": ",d"},
+        "yaxis": {"title": {"text": "acceptance length"}, "tickformat": decimals(_span(shown)), "nticks": 6},
+        "shapes": shapes,
+    }
     return Chart(
         chart_id,
         title,

@@ -11,12 +11,13 @@ from typing import Any
 from analysis.theory.chain import implied_rate
 from collector.domain.errors import ImpossibleFigure
 from collector.domain.quantities import QUANTITIES
-from collector.domain.runs import Role
-from dashboard.charts import over_time, positions, windows
+from dashboard.charts import positions
 from dashboard.charts.base import Chart
+from dashboard.charts.drawn import Drawn
 from dashboard.charts.over_time import AcceptanceLevels, levels_of
 from dashboard.pages import figures
 from dashboard.pages.figures import Figure
+from dashboard.pages.findings import title_of
 from dashboard.report.traffic import COUNTED, RESPECTS, UNCOUNTED, requests_line
 from dashboard.store import RunReport
 
@@ -82,26 +83,23 @@ class AcceptanceSection:
     requests: RequestsTable | None
 
 
-def acceptance_section(report: RunReport) -> AcceptanceSection:
-    """Everything about acceptance that document and windows hold."""
-    quantities = report.subject["quantities"]
-    levels = levels_of(quantities)
-    frame = report.frame()
-    source = report.subject["source"]
+def acceptance_section(report: RunReport, drawn: Drawn) -> AcceptanceSection:
+    """Everything about acceptance that the document holds, with what is drawn of the windows."""
+    levels = levels_of(report.subject["quantities"])
     published = report.document.get("published")
     return AcceptanceSection(
         lead=_lead(report, levels),
-        over_time=None if frame is None else over_time.acceptance_length(frame, source, levels),
+        over_time=drawn.over_time,
         like_with_like=_like_with_like(report, levels),
         has_promise=levels.promised is not None,
-        printed_note=_title_of(report, "MEA001"),
+        printed_note=title_of(report, "MEA001"),
         published=published["text"] if published else "",
         published_sources=", ".join(published["sources"]) if published else "",
         positions=_positions(report),
         conditional=_conditional(report),
-        spread=_spread(report, levels),
-        context=None if frame is None else windows.by_context(frame, levels, _title_of(report, "ACC006")),
-        batch=None if frame is None else windows.by_batch(frame, levels),
+        spread=drawn.spread,
+        context=drawn.context,
+        batch=drawn.batch,
         units=tuple(
             UnitRow(
                 name,
@@ -231,34 +229,6 @@ def _conditional(report: RunReport) -> Chart | None:
     before = [1.0, *shares]
     promised = [share / earlier for share, earlier in zip(shares, before, strict=False) if earlier > 0]
     return positions.accepted_at(rates, promised)
-
-
-def _spread(report: RunReport, levels: AcceptanceLevels) -> Chart | None:
-    frame, earlier = report.frame(), report.frame(Role.PREVIOUS)
-    previous = report.run(Role.PREVIOUS)
-    if frame is None or earlier is None or previous is None:
-        return None
-    earlier_levels = levels_of(previous["quantities"])
-    return windows.spread(frame, earlier, levels, earlier_levels, _change(report, levels, earlier_levels))
-
-
-def _change(report: RunReport, now: AcceptanceLevels, before: AcceptanceLevels) -> str:
-    """Whether the two runs differ: the finding says so, else the intervals."""
-    found = _title_of(report, "ACC003")
-    if found or now.value is None or before.value is None:
-        return found
-    pair = f"{figures.length(before.value)} to {figures.length(now.value)}"
-    if now.low is None or now.high is None or before.low is None or before.high is None:
-        return f"{pair}."
-    if now.low > before.high:
-        return f"{pair}: rose."
-    counted = (report.quantity("acceptance_length") or {}).get("windows")
-    shown = f"that {figures.plural(counted, 'window')} can show" if counted else "that these windows can show"
-    return f"{pair}: no fall {shown}."
-
-
-def _title_of(report: RunReport, rule: str) -> str:
-    return next((finding["title"] for finding in report.document["findings"] if finding["rule"] == rule), "")
 
 
 def _list(report: RunReport, key: str) -> Sequence[float]:

@@ -13,6 +13,7 @@ from collector.domain.quantities import QUANTITIES
 from dashboard.charts.base import Chart
 from dashboard.charts.overlays import Series, acceptance_lengths, throughputs
 from dashboard.pages import figures
+from dashboard.pages.drawing import drawn_of
 from dashboard.pages.figures import Figure
 from dashboard.pages.fleet import FleetRow, fleet_row
 from dashboard.store import Compared, RunReport, RunRow
@@ -93,11 +94,11 @@ def compare_page(compared: Compared) -> ComparePage:
     """The page of a comparison."""
     comparison = compared.comparison
     runs = tuple(map(_run, compared.reports))
-    series = [
-        Series(run.name, frame)
-        for run, report in zip(runs, compared.reports, strict=True)
-        if (frame := report.frame()) is not None
-    ]
+    drawn = [(run.name, drawn_of(report)) for run, report in zip(runs, compared.reports, strict=True)]
+    charts = (
+        acceptance_lengths([Series(name, one.lengths) for name, one in drawn]),
+        throughputs([Series(name, one.throughputs) for name, one in drawn]),
+    )
     labels = dict(zip(comparison.labels, runs, strict=True))
     return ComparePage(
         chosen=tuple(run.id for run in runs),
@@ -130,7 +131,7 @@ def compare_page(compared: Compared) -> ComparePage:
             for item in comparison.ranking
         ),
         ranked_by=comparison.ranked_by,
-        charts=tuple(chart for chart in (acceptance_lengths(series), throughputs(series)) if chart is not None),
+        charts=tuple(chart for chart in charts if chart is not None),
     )
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard import names
-from dashboard.charts.base import records
+from dashboard.charts.drawn import Drawn, LeftOut
 from dashboard.pages import figures
 from dashboard.pages.figures import Figure
 from dashboard.store import RunReport
-
-SHOWN_WINDOWS: Final = 20
-"""Left-out windows listed one by one; more are counted."""
 
 KINDS: Final[Mapping[str, str]] = {
     "subject": "this run",
@@ -49,16 +45,6 @@ class SourceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A window that does not count, and for what."""
-
-    time: str
-    place: str
-    figures: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class ComparedRun:
     """One of the runs that the diagnosis holds side by side."""
 
@@ -85,15 +71,14 @@ class DataSection:
     runs: tuple[ComparedRun, ...]
 
 
-def data_section(report: RunReport) -> DataSection:
-    """Everything about the inputs that document and windows hold."""
+def data_section(report: RunReport, drawn: Drawn) -> DataSection:
+    """Everything about the inputs that the document holds, with the windows that were left out."""
     readings: Mapping[str, Mapping[str, Any]] = report.document["reading"]
-    left_out, more = _left_out(report)
     return DataSection(
         lead=_lead(readings),
         sources=tuple(_source(name, reading) for name, reading in readings.items()),
-        left_out=tuple(left_out),
-        more_left_out=more,
+        left_out=tuple(drawn.left_out),
+        more_left_out=drawn.more_left_out,
         definitions=tuple(_definitions(report)),
         runs=tuple(_compared(run) for run in report.document["runs"]),
     )
@@ -129,32 +114,6 @@ def _source(name: str, reading: Mapping[str, Any]) -> SourceRow:
         notes=tuple(notes),
         shapes=tuple(reading["unread_shapes"]),
     )
-
-
-def _left_out(report: RunReport) -> tuple[list[LeftOut], int]:
-    """The first windows that do not count, and how many more there are."""
-    frame = report.frame()
-    if frame is None:
-        return [], 0
-    out = frame[frame["left_out"] != ""]
-    source = report.subject["source"]
-    rows = []
-    for window in records(out.head(SHOWN_WINDOWS)):
-        shown = []
-        if math.isfinite(window.acceptance_length):
-            shown.append(f"length {figures.length(window.acceptance_length)}")
-        if math.isfinite(window.generation_throughput):
-            shown.append(f"{figures.significant(window.generation_throughput)} tok/s")
-        scope = window.left_out if not window.counted else f"{window.left_out} (still counts for acceptance)"
-        rows.append(
-            LeftOut(
-                figures.clock(window.at),
-                f"{source}:{window.line}" if window.line else source,
-                ", ".join(shown),
-                scope,
-            )
-        )
-    return rows, max(0, len(out) - SHOWN_WINDOWS)
 
 
 def _definitions(report: RunReport) -> list[tuple[str, str]]:

@@ -190,6 +190,27 @@ def instant(at: float) -> str:
     return f"{day(at)}, {datetime.fromtimestamp(at, UTC):%H:%M}"
 
 
+def moment(at: float) -> str:
+    """``9 Apr, 14:03``."""
+    when = datetime.fromtimestamp(at, UTC)
+    return f"{when.day} {when:%b, %H:%M}"
+
+
+def whole_time(seconds: float) -> str:
+    """A stretch of whole seconds, minutes or hours: ``15 seconds``, ``6 minutes``, ``1 hour``."""
+    for size, name in ((3600, "hour"), (60, "minute")):
+        if seconds >= size and seconds % size == 0:
+            return plural(round(seconds / size), name)
+    return plural(round(seconds), "second")
+
+
+def span(first: float, last: float) -> str:
+    """``14:03:09 to 14:21:40``; with their days where those differ."""
+    if day(first) == day(last):
+        return f"{clock(first)} to {clock(last)}"
+    return f"{instant(first)} to {instant(last)}"
+
+
 def plural(number: int, one: str, many: str = "") -> str:
     """``1 window``, ``18 windows``."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"

@@ -168,6 +168,11 @@ def findings_section(report: RunReport) -> FindingsSection:
     )
 
 
+def title_of(report: RunReport, rule: str) -> str:
+    """What a rule found, "" where it found nothing."""
+    return next((finding["title"] for finding in report.document["findings"] if finding["rule"] == rule), "")
+
+
 def finding_views(
     findings: Iterable[Mapping[str, Any]], report: RunReport | None = None, prefix: str = ""
 ) -> tuple[FindingView, ...]:

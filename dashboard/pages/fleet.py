@@ -103,11 +103,12 @@ class FleetRow:
 
 @dataclass(frozen=True, slots=True)
 class FleetGroup:
-    """Runs of one target, draft, method and engine."""
+    """Runs of one target, draft, method and engine; ``watched`` names the groups whose figures are kept over time."""
 
     title: str
     sub: str
     rows: tuple[FleetRow, ...]
+    watched: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,8 @@ def _statement(rows: Sequence[RunRow]) -> str:
 
 def _group(members: Sequence[RunRow]) -> FleetGroup:
     first = members[0]
-    return FleetGroup(first.target or "Target not stated", _of(first), tuple(map(fleet_row, members)))
+    watched = tuple(sorted({row.group for row in members if row.group}))
+    return FleetGroup(first.target or "Target not stated", _of(first), tuple(map(fleet_row, members)), watched)
 
 
 def _of(first: RunRow) -> str:

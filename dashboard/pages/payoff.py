@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from collector.domain.runs import Role
-from dashboard.charts import over_time
 from dashboard.charts.base import Chart, Key
 from dashboard.charts.depth import speedup_by_depth
+from dashboard.charts.drawn import Drawn
 from dashboard.pages import figures
 from dashboard.store import RunReport
 
@@ -94,13 +94,10 @@ class PayoffSection:
     running: Chart | None
 
 
-def payoff_section(report: RunReport) -> PayoffSection:
-    """Everything about pay-off that document and windows hold."""
+def payoff_section(report: RunReport, drawn: Drawn) -> PayoffSection:
+    """Everything about pay-off that the document holds, with what is drawn of the windows."""
     payoff: Mapping[str, Any] | None = report.document["payoff"]
     verdict = report.document["verdicts"]["payoff"]
-    frame, source = report.frame(), report.subject["source"]
-    baseline = report.baseline_throughput
-    own = report.number("generation_throughput")
     scale = _scale(payoff)
     return PayoffSection(
         lead=verdict["summary"] if payoff is None else _lead(payoff),
@@ -118,8 +115,8 @@ def payoff_section(report: RunReport) -> PayoffSection:
         depth=_depth(report, payoff),
         break_even=() if payoff is None else _break_even(report, payoff),
         notes=() if payoff is None else tuple(_notes(report, payoff)),
-        throughput=None if frame is None else over_time.throughput(frame, source, own, baseline),
-        running=None if frame is None else over_time.running_requests(frame, source),
+        throughput=drawn.throughput,
+        running=drawn.running,
     )
 
 

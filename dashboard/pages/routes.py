@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from analysis.base import catalogue, find_rule
-from collector.domain.errors import DraftscopeError, InputError
+from collector.domain.errors import DraftscopeError, InputError, UnknownName
 from collector.domain.quantities import QUANTITIES
+from collector.storage.engine import Database
+from collector.storage.runs import load_stored
+from collector.storage.traces import last_window, last_window_of_group, traces_of_group, traces_of_run
 from dashboard import checking
 from dashboard.api.errors import status_of
 from dashboard.api.security import require_token
 from dashboard.api.uploads import store
 from dashboard.charts.base import Key
+from dashboard.database_store import row_of_stored, run_number
 from dashboard.doctor import Doctor
 from dashboard.pages import fleet
 from dashboard.pages.check import Form as CheckForm
@@ -23,6 +28,7 @@ from dashboard.pages.compare import MOST_RUNS, choice_page, compare_page
 from dashboard.pages.drafts import drafts_page
 from dashboard.pages.fleet import Order, fleet_page
 from dashboard.pages.kept import KeptPages
+from dashboard.pages.over_time import POINTS, RANGES, SHOWN, OverTime, Subject, over_time, range_named, since
 from dashboard.pages.rules import rule_page, rules_page
 from dashboard.pages.run import run_page
 from dashboard.pages.standalone import run_report
@@ -67,11 +73,56 @@ def runs(
 
 
 @router.get("/runs/{run_id}")
-def run(request: Request, run_id: str) -> HTMLResponse:
-    """One run."""
+def run(request: Request, run_id: str, chosen: Annotated[str, Query(alias="range")] = "") -> HTMLResponse:
+    """One run; ``range`` is that of its figures over time, where it is watched."""
     kept: KeptPages = request.app.state.kept_pages
     report = _store(request).report(run_id)
-    return HTMLResponse(kept.of(report, lambda report: render("run.html", {"page": run_page(report)})))
+    variant = chosen if report.watched and chosen in RANGES else ""
+    text = kept.of(report, lambda report: render("run.html", {"page": run_page(report, variant)}), variant)
+    return HTMLResponse(text)
+
+
+@router.get("/runs/{run_id}/over-time")
+def run_over_time(request: Request, run_id: str, chosen: Annotated[str, Query(alias="range")] = "") -> HTMLResponse:
+    """A watched run over a range of time; for htmx the section alone."""
+    number = run_number(run_id)
+    now = time.time()
+    with _database(request).reading() as connection:
+        row = row_of_stored(load_stored(connection, number))
+        last = last_window(connection, number)
+        name = range_named(chosen, last, now)
+        found = traces_of_run(connection, number, SHOWN, since=since(name, now), points=POINTS)
+    subject = Subject.run(row.id, row.target or row.source, row.quantities, row.baseline_throughput)
+    return _over_time(request, over_time(subject, found, name, last, now))
+
+
+@router.get("/groups")
+def group_over_time(
+    request: Request,
+    group: Annotated[str, Query(max_length=500)],
+    chosen: Annotated[str, Query(alias="range")] = "",
+) -> HTMLResponse:
+    """All watched runs of a group over a range of time."""
+    now = time.time()
+    with _database(request).reading() as connection:
+        last = last_window_of_group(connection, group)
+        name = range_named(chosen, last, now)
+        found = traces_of_group(connection, group, SHOWN, since=since(name, now), points=POINTS)
+    return _over_time(request, over_time(Subject.group(group), found, name, last, now))
+
+
+def _over_time(request: Request, part: OverTime) -> HTMLResponse:
+    layout = "fragment.html" if request.headers.get("HX-Request") else "base.html"
+    response = _page("over_time.html", part=part, layout=layout)
+    response.headers["Vary"] = "HX-Request"
+    return response
+
+
+def _database(request: Request) -> Database:
+    database: Database | None = getattr(request.app.state, "database", None)
+    if database is None:
+        raise UnknownName("no engine is watched here")
+    return database
 
 
 @router.get("/runs/{run_id}/report")

@@ -6,15 +6,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from collector.domain.findings import State
 from dashboard import names
+from dashboard.charts.drawn import Seen
 from dashboard.pages import figures
 from dashboard.pages.acceptance import AcceptanceSection, acceptance_section
 from dashboard.pages.causes import CausesSection, causes_section
 from dashboard.pages.configuration import ConfigurationSection, configuration_section
 from dashboard.pages.data import DataSection, data_section
+from dashboard.pages.drawing import drawn_of
 from dashboard.pages.findings import FindingsSection, findings_section, linked
+from dashboard.pages.over_time import RANGES
 from dashboard.pages.payoff import PayoffSection, payoff_section, repair
 from dashboard.pages.verdicts import Tile, tiles
 from dashboard.store import RunReport
@@ -40,6 +44,8 @@ class RunPage:
     title: str
     when: str
     sample: bool
+    watched: bool
+    over_time: str
     facts: tuple[tuple[str, str], ...]
     headline: str
     say: tuple[tuple[str, bool], ...]
@@ -54,9 +60,9 @@ class RunPage:
     data: DataSection
 
 
-def run_page(report: RunReport) -> RunPage:
-    """The page of a diagnosed run."""
-    document, subject = report.document, report.subject
+def run_page(report: RunReport, chosen: str = "") -> RunPage:
+    """The page of a diagnosed run; ``chosen`` is the range of its figures over time, "" for the usual one."""
+    document, subject, drawn = report.document, report.subject, drawn_of(report)
     here = {finding["rule"] for finding in document["findings"]}
     started = subject["started_at"]
     headline, rest = _parted(document["headline"])
@@ -65,19 +71,28 @@ def run_page(report: RunReport) -> RunPage:
         title=_title(report),
         when=figures.instant(started) if started is not None else "start not stated",
         sample=report.sample,
-        facts=tuple(_facts(report)),
+        watched=report.watched,
+        over_time=_with_range(report, chosen),
+        facts=tuple(_facts(report, drawn.seen)),
         headline=headline,
         say=((f"{rest} ", False), *_say(document)) if rest else tuple(_say(document)),
         next_steps=tuple(_step(text, here) for text in document["next"]),
         tiles=tiles(report),
         states={question: verdict["state"] for question, verdict in document["verdicts"].items()},
         causes=causes_section(report),
-        acceptance=acceptance_section(report),
-        payoff=payoff_section(report),
+        acceptance=acceptance_section(report, drawn),
+        payoff=payoff_section(report, drawn),
         configuration=configuration_section(report),
         findings=findings_section(report),
-        data=data_section(report),
+        data=data_section(report, drawn),
     )
+
+
+def _with_range(report: RunReport, chosen: str) -> str:
+    """Where the figures over time come from; "" for a run that is not watched."""
+    if not report.watched:
+        return ""
+    return f"/runs/{quote(report.id, safe='')}/over-time{f'?range={chosen}' if chosen in RANGES else ''}"
 
 
 def _title(report: RunReport) -> str:
@@ -86,7 +101,7 @@ def _title(report: RunReport) -> str:
     return f"{title} with {draft}" if draft else title
 
 
-def _facts(report: RunReport) -> list[tuple[str, str]]:
+def _facts(report: RunReport, seen: Seen | None) -> list[tuple[str, str]]:
     subject = report.subject
     release = subject["engine_version"]
     if release is None:
@@ -96,13 +111,10 @@ def _facts(report: RunReport) -> list[tuple[str, str]]:
     running = figures.figure("running_requests", report.quantity("running_requests"))
     if running is not None:
         facts.append(("Load", str(running)))
-    frame = report.frame()
-    if frame is not None:
-        used = frame[frame["counted"]] if frame["counted"].any() else frame
-        first, last = used["at"].min(), used["at"].max()
-        facts.append(
-            ("Seen", f"{figures.clock(first)} to {figures.clock(last)}, {figures.plural(len(used), 'window')}")
-        )
+    if seen is not None:
+        facts.append(("Seen", f"{figures.span(seen.first, seen.last)}, {figures.plural(seen.windows, 'window')}"))
+    if report.watched and report.judged_at is not None:
+        facts.append(("Judged", figures.instant(report.judged_at)))
     facts += [(key, value) for key, value in report.labels.items()]
     return facts
 

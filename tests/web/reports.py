@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from collector.domain.errors import UnknownName
+from collector.domain.runs import Role
 from collector.storage.drafts import StoredDraft
 from dashboard.drafts import DraftDocument, RegisteredDraft, registered
 from dashboard.store import RunReport, RunRow, row_of
@@ -36,6 +37,9 @@ class ListStore:
             if report.id == run_id:
                 return report
         raise UnknownName(f"no run has the id {run_id!r}", hint="GET /api/v1/runs lists them")
+
+    def frame(self, run_id: str, role: Role) -> pd.DataFrame | None:
+        return self.report(run_id).frame(role)
 
     def drafts(self) -> Sequence[RegisteredDraft]:
         return self.registry

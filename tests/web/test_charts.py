@@ -1,14 +1,20 @@
 """Charts: frame to figure."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.charts import depth, over_time, positions, windows
-from dashboard.charts.base import MAX_POINTS, colour, thin
+from collector.storage.traces import Trace
+from dashboard.charts import depth, over_time, positions, traces, windows
+from dashboard.charts.base import MAX_POINTS, Chart, colour, thin
 from dashboard.charts.over_time import AcceptanceLevels
+from dashboard.charts.overlays import Series, acceptance_lengths, line_of
+from dashboard.pages.run import run_page
+from tests.web.plots import built
 from tests.web.reports import load_windows
 
 LEVELS = AcceptanceLevels(1.8, 1.62, 1.98, 2.86, 3.27, 2.96, 6)
@@ -163,8 +169,59 @@ def test_positions_beyond_the_stated_ones_say_so():
     assert "0.700 of steps, later ones in 0.550" in chart.sentence
 
 
-def test_a_misspelt_property_fails_on_the_server():
-    from plotly import graph_objects as go
+def test_plotly_knows_every_property_of_every_plot(frame, kimi, first_run):
+    earlier = load_windows("kimi-previous")
+    pages = (run_page(kimi), run_page(first_run))
+    sections = [section for page in pages for section in (page.acceptance, page.payoff)]
+    charts = [getattr(section, name.name) for section in sections for name in fields(section)]
+    wave = long_frame(frame, 50).assign(running_requests=np.arange(50) % 7.0, waiting_requests=3.0)
+    lines = [
+        Series(name, line_of(part, "acceptance_length", "counted")) for name, part in (("a", frame), ("b", earlier))
+    ]
+    trace = Trace("acceptance_length", "minute", 60, [60.0 * i for i in range(9)], [2.0] * 9, [1.5] * 9, [2.5] * 9)
+    charts += [
+        windows.by_batch(wave, LEVELS),
+        over_time.running_requests(wave, "input.log"),
+        positions.accepted_at([0.7, 0.6, 0.5], [0.75, 0.7]),
+        acceptance_lengths(lines),
+        traces.acceptance(trace, LEVELS),
+        traces.throughput(trace, 90.0),
+        traces.step_time(trace),
+    ]
+    drawn = [chart for chart in charts if isinstance(chart, Chart)]
+    assert {chart.id for chart in drawn} >= {
+        *("c-time", "c-positions", "c-conditional", "c-spread", "c-context", "c-batch", "c-depth", "c-throughput"),
+        *("c-running", "c-lengths", "t-acceptance", "t-throughput", "t-step"),
+    }  # fmt: skip
+    for chart in drawn:
+        assert built(chart.figure).data
 
+
+def test_a_misspelt_property_or_token_is_refused():
     with pytest.raises(ValueError, match="colour"):
-        go.Scatter(marker={"colour": colour("measured")})
+        built({"data": [{"type": "scatter", "marker": {"colour": colour("measured")}}], "layout": {}})
+    with pytest.raises(ValueError, match="no token"):
+        colour("meassured")
+
+
+def trace_of(at, value, low=None, high=None, width=60):
+    return Trace("acceptance_length", "minute", width, at, value, low or value, high or value)
+
+
+def test_a_trace_has_the_band_of_its_windows_and_breaks_where_nothing_was_seen():
+    at = [0.0, 60.0, 120.0, 180.0, 3600.0, 3660.0]
+    chart = traces.acceptance(trace_of(at, [2.0] * 6, [1.5, 1.2, 1.5, 1.5, 1.5, 1.5], [2.5] * 6), AcceptanceLevels())
+    lowest, highest, mean = chart.figure["data"]
+    assert min(y for y in lowest["y"] if y is not None) == 1.2
+    assert highest["fill"] == "tonexty"
+    assert mean["y"] == [2.0, 2.0, 2.0, 2.0, None, 2.0, 2.0]
+    assert chart.sentence == "Each point is 1 minute. 2.00 throughout."
+    assert chart.rows[1] == ("1 Jan, 00:01", "2.00", "1.20", "2.50")
+
+
+def test_a_trace_without_lowest_and_highest_has_no_band():
+    chart = traces.step_time(Trace("step_seconds", "hour", 21600, [0.0, 21600.0], [0.02, 0.03], [None] * 2, [None] * 2))
+    assert [trace["name"] for trace in chart.figure["data"]] == ["mean"]
+    assert chart.sentence == "Each point is 6 hours. Between 20.0 and 30.0 ms, 30.0 at the end."
+    assert chart.header == ("Time", "Mean, ms")
+    assert traces.throughput(Trace("generation_throughput", "", 0, [], [], [], []), None) is None

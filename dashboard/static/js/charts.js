@@ -56,10 +56,20 @@
     const seen = new IntersectionObserver((entries) => {
       for (const entry of entries) if (entry.isIntersecting) { seen.unobserve(entry.target); draw(entry.target.id); }
     }, { rootMargin: "600px" });
-    for (const node of document.querySelectorAll("script[data-for]")) {
-      specs.set(node.dataset.for, JSON.parse(node.textContent));
-      seen.observe(document.getElementById(node.dataset.for));
-    }
+    const take = (part) => {
+      for (const node of part.querySelectorAll("script[data-for]")) {
+        specs.set(node.dataset.for, JSON.parse(node.textContent));
+        seen.observe(document.getElementById(node.dataset.for));
+      }
+    };
+    take(document);
+    // Parts that htmx brings have plots too; those of the part before are gone.
+    document.addEventListener("htmx:beforeSwap", (event) => {
+      for (const plot of event.detail.target.querySelectorAll(".chart")) { Plotly.purge(plot); specs.delete(plot.id); }
+    });
+    document.addEventListener("htmx:afterSettle", (event) => {
+      if (event.detail.elt.isConnected) take(event.detail.elt);
+    });
     const redraw = () => { for (const id of specs.keys()) if (document.getElementById(id).classList.contains("js-plotly-plot")) draw(id); };
     addEventListener("themechange", redraw);
     addEventListener("beforeprint", () => { for (const id of specs.keys()) draw(id); });

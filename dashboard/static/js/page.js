@@ -89,6 +89,22 @@
     addEventListener("pagehide", () => news.close());
   }
 
+  // A watched run: its figures over time follow along, not faster than people read.
+  const watched = document.querySelector("#over-time[hx-get]");
+  if (watched) {
+    let known, renewed = Date.now();
+    const news = new EventSource("/api/v1/events");
+    news.addEventListener("runs", (event) => {
+      const changed = known !== undefined && known !== event.data;
+      known = event.data;
+      const part = document.getElementById("over-time");
+      if (!changed || document.hidden || Date.now() - renewed < 15000 || part.contains(document.activeElement)) return;
+      renewed = Date.now();
+      htmx.trigger(part, "renew");
+    });
+    addEventListener("pagehide", () => news.close());
+  }
+
   // Uploads: what was chosen, how much is sent, and the token where the service asks for one.
   const upload = document.querySelector("[data-upload]");
   if (upload) {
