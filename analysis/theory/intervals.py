@@ -217,10 +217,10 @@ def mean_interval(
 
 def _guarded(deviations: NDArray[float64], terms: int, settings: Settings) -> tuple[float, float]:
     """Cosine standard error, and the half width guarded against a lucky small one."""
+    from scipy.fft import dct
+
     windows = deviations.size
-    order = np.arange(1, terms + 1)[:, None]
-    cosines = np.cos(np.pi * order * (np.arange(1, windows + 1) - 0.5) / windows)
-    projections = math.sqrt(2 / windows) * (cosines @ deviations)
+    projections = dct(deviations, norm="ortho")[1 : terms + 1]
     error = math.sqrt(float((projections**2).mean()) / windows)
     plain_error = math.sqrt(float((deviations**2).sum()) / (windows - 1) / windows)
     half = max(
