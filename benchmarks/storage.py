@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import sys
 import tempfile
 import time
@@ -22,41 +21,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from made_tiers import BATCH, DAY, GROUP, INTERVAL, START, add_replicas, fill_raw, fill_rollups, scrapes
 from sqlalchemy import Connection, create_engine, insert, make_url, text
 from sqlalchemy.orm import DeclarativeBase, Session
 
 from collector.domain.runs import RunRecord
 from collector.domain.windows import Columns, Origin, Window
-from collector.storage.bulk import add_rows
 from collector.storage.engine import Database, open_database
 from collector.storage.live import Seen, append_live
-from collector.storage.packing import pack_figures, unpack_figures
-from collector.storage.partitions import make_room
+from collector.storage.packing import unpack_figures
 from collector.storage.runs import save_run
 from collector.storage.sources import source_at
-from collector.storage.tables import (
-    DECODE_SAMPLES,
-    FLEET_HOUR_SAMPLES,
-    FLEET_MINUTE_SAMPLES,
-    GAUGES,
-    GROUPS,
-    HOUR_SAMPLES,
-    LIVE_SAMPLES,
-    LIVE_STREAMS,
-    METADATA,
-    MINUTE_SAMPLES,
-)
+from collector.storage.tables import DECODE_SAMPLES, METADATA
 from collector.storage.traces import ACCEPTANCE, trace_of_group, trace_of_run
-from collector.storage.units import unit_ids
 from collector.storage.windows import append_window_columns
 from dashboard.api.traces import trace_document
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-
-BATCH = 10_000
-START = 1_775_001_600
-DAY = 86_400
-INTERVAL = 15
 
 
 class Base(DeclarativeBase):
@@ -83,25 +64,6 @@ def log_windows(rows: int) -> Columns[Window]:
         np.round(running * 913), np.round(chance.random(rows), 2), True, 0, None, Origin.LOG,
     )  # fmt: skip
     return Columns(Window, rows, values)
-
-
-def scrapes(replicas: int, number: int) -> Iterator[list[Window]]:
-    """What is scraped of many engines, one after the other, round after round: vLLM's counters."""
-    chance = random.Random(2)
-    for round_ in range(number):
-        for replica in range(replicas):
-            at = START + round_ * INTERVAL + replica * INTERVAL / replicas + round(chance.random() / 50, 6)
-            steps = chance.randrange(400, 900)
-            at_positions = tuple(float(int(steps * share)) for share in (0.8, 0.55, 0.35))
-            accepted = sum(at_positions)
-            seconds = INTERVAL + round(chance.random() / 50, 6)
-            yield [
-                Window(
-                    round(at * 1000), 0, at, "", seconds, float(chance.randrange(1, 48)), 0.0, float(steps), accepted,
-                    3.0 * steps, steps + accepted, (steps + accepted) / seconds, None, None, None,
-                    chance.random(), None, chance.randrange(9), at_positions, Origin.COUNTERS,
-                )
-            ]  # fmt: skip
 
 
 @contextmanager
@@ -279,56 +241,13 @@ def sizes(rows: int) -> None:
 # ---- reading
 
 
-def fill_rollups(database: Database, replicas: int, days: int) -> None:
-    """Two years by hour and two weeks by minute of every replica and of their group, made inside the database."""
-    values = {
-        "windows": "240", "last_at": "bucket + 59.5", "seconds": "3600", "verify_steps": "100000", "accepted_tokens": "150000 + noise",
-        "generated_tokens": "250000 + noise", "acceptance_low": "1.0 + noise / 50000.0", "acceptance_high": "3.0 + noise / 50000.0",
-        "prefills": "7",
-        **{name + end: f"noise / {10 + number}.0" for number, name in enumerate(GAUGES) for end in ("", "_low", "_high")},
-    }  # fmt: skip
-    last = START + days * DAY
-    series = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {count} - 1) "
-    if database.engine.dialect.name == "postgresql":
-        series = "WITH n(i) AS (SELECT * FROM generate_series(0, {count} - 1)) "
-    for table, width, span, owners in (
-        (MINUTE_SAMPLES, 60, 14 * DAY, replicas), (FLEET_MINUTE_SAMPLES, 60, 14 * DAY, 1),
-        (HOUR_SAMPLES, 3600, 730 * DAY, replicas), (FLEET_HOUR_SAMPLES, 3600, 730 * DAY, 1),
-    ):  # fmt: skip
-        count = span // width
-        with database.transaction() as connection:
-            make_room(connection, [table], range(last - span, last, DAY))
-            for owner in range(1, owners + 1):
-                bucket = f"{last - span} + i * {width}"
-                query = (
-                    f"INSERT INTO {table.name} ({table.columns.keys()[0]}, bucket, shape, {', '.join(values)}) "
-                    + series.format(count=count)
-                    + f"SELECT {owner}, bucket, 1021, {', '.join(values.values())} FROM "
-                    f"(SELECT {bucket} AS bucket, (i * 7919 + {owner}) % 50000 AS noise FROM n) AS made"
-                )
-                connection.execute(text(query))
-
-
 def reading(replicas: int, days: int, runs: int, url: str | None) -> None:
     kind = "SQLite" if url is None else "PostgreSQL"
     last = START + days * DAY
     with empty_database(url) as database:
-        with database.transaction() as connection:
-            connection.execute(insert(GROUPS).values(id=1, name="chat"))
-            for replica in range(1, replicas + 1):
-                source = source_at(connection, f"http://node{replica}", at=0.0)
-                run_id = save_run(connection, RunRecord("vllm", f"http://node{replica}"), source_id=source, at=0.0)
-                unit = unit_ids(connection, {""})[""]
-                values = {"id": replica, "run_id": run_id, "source_id": source, "unit_id": unit}
-                connection.execute(insert(LIVE_STREAMS).values(values))
-        fill_rollups(database, replicas, days)
-        rounds = days * DAY // INTERVAL
-        windows = [one[0] for one in scrapes(1, rounds)]
-        for first in range(0, rounds, BATCH):
-            part = windows[first : first + BATCH]
-            with database.transaction() as connection:
-                make_room(connection, [LIVE_SAMPLES], {one.at // DAY * DAY for one in part})
-                add_rows(connection, LIVE_SAMPLES, [(1, one.at, 0, pack_figures(one, None)) for one in part])
+        add_replicas(database, [RunRecord("vllm", f"http://node{replica}") for replica in range(replicas)])
+        fill_rollups(database, replicas, last, {60: 14, 3600: 730})
+        fill_raw(database, 1, [one[0] for one in scrapes(1, days * DAY // INTERVAL)])
         if url is not None:
             with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(text("ANALYZE"))
@@ -350,7 +269,7 @@ def reading(replicas: int, days: int, runs: int, url: str | None) -> None:
                 since = last - hours * 3600
                 for name, read in (
                     ("run", lambda c, q=quantity, s=since: trace_of_run(c, 1, q, since=s, until=last)),
-                    ("group", lambda c, q=quantity, s=since: trace_of_group(c, "chat", q, since=s, until=last)),
+                    ("group", lambda c, q=quantity, s=since: trace_of_group(c, GROUP, q, since=s, until=last)),
                 ):
                     spent, trace = cpu(read)
                     size = len(trace_document(trace))
@@ -371,7 +290,7 @@ def reading(replicas: int, days: int, runs: int, url: str | None) -> None:
             "<= 100 kB",
             met=largest <= 100_000,
         )
-        rolled, _ = cpu(lambda c: trace_of_group(c, "chat", ACCEPTANCE, since=last - 30 * DAY, until=last))
+        rolled, _ = cpu(lambda c: trace_of_group(c, GROUP, ACCEPTANCE, since=last - 30 * DAY, until=last))
         by_hour, _ = cpu(lambda c: c.execute(text(
             "SELECT bucket, 1 + sum(accepted_tokens) / sum(verify_steps), min(acceptance_low), max(acceptance_high) FROM hour_samples "
             f"WHERE stream_id BETWEEN 1 AND {replicas} AND bucket >= {last - 30 * DAY} GROUP BY bucket"
