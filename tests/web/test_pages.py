@@ -81,7 +81,10 @@ def test_run_that_does_not_speculate_is_neither_ok_nor_unknown(client_of, first_
 
     client = client_of(altered(first_run, off))
     assert "Pays: Does not apply" in Page(client.get("/").text).values("aria-label")
-    assert "Does not apply none nothing drafted" in Page(client.get("/runs/16").text).said("main")
+    page = Page(client.get("/runs/16").text)
+    assert "Does not apply none nothing drafted" in page.said("main")
+    assert page.said("acceptance") == "Acceptance Does not apply This run does not speculate."
+    assert "Cannot tell" not in page.said("payoff")
 
 
 def test_catalogue_lists_every_rule_with_its_own_words(client):
