@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Final
 
 from analysis import words
@@ -146,6 +148,12 @@ class Comparison:
                 for item in self.ranking
             ],
         }
+
+
+def schema() -> dict[str, Any]:
+    """The published JSON Schema of the document."""
+    document: dict[str, Any] = json.loads(files("analysis").joinpath("comparison.schema.json").read_text("utf-8"))
+    return document
 
 
 def _figure(estimate: Estimate | None) -> dict[str, Any] | None:

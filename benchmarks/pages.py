@@ -45,8 +45,8 @@ from dashboard.service import build_app
 from dashboard.settings import Settings
 
 REPEATS = 5
-STATED = {"model": "/models/Llama-3.3-70B-Instruct", "speculative_method": "eagle3", "num_speculative_tokens": 3,
-          "speculative_model": "/models/llama33-eagle3", "tensor_parallel_size": 4, "max_num_seqs": 64}  # fmt: skip
+STATED = {"model": "/models/Llama-3.3-70B-Instruct", "speculative_config.method": "eagle3", "speculative_config.num_speculative_tokens": 3,
+          "speculative_config.model": "/models/llama33-eagle3", "tensor_parallel_size": 4, "max_num_seqs": 64}  # fmt: skip
 REALLY_JUDGED = 2
 WARM = ("/check", "/definitions")
 CPU_LIMIT_MS = 100
@@ -154,7 +154,7 @@ def addresses(files: Sequence[int], live: Sequence[int]) -> dict[str, tuple[str,
         "settings": "/settings",
         "definitions": "/definitions",
         "API runs": "/api/v1/runs",
-        "API findings": "/api/v1/rules",
+        "API findings": "/api/v1/findings?state=open&severity=warning",
         "API diagnosis": f"/api/v1/runs/{files[3]}/diagnosis",
         "API live diagnosis": f"/api/v1/runs/{live[4]}/diagnosis",
         "API compare": f"/api/v1/compare?run={files[4]}&run={files[5]}",

@@ -25,7 +25,7 @@ from collector.storage.engine import Database
 from collector.storage.leadership import Leadership
 from dashboard.alert_book import AlertBook
 from dashboard.alerts import Alerting
-from dashboard.api import logs, requests, traces
+from dashboard.api import findings, logs, requests, traces
 from dashboard.api.security import refuse_open_bind
 from dashboard.app import create_app, create_bare_app
 from dashboard.collecting import Collection
@@ -86,6 +86,7 @@ def build_app(
     app.include_router(requests.router)
     app.state.doctor = Doctor(diagnoses.database, settings, collection, feeding)
     app.include_router(traces.router)
+    app.include_router(findings.router)
     return app
 
 

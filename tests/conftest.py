@@ -38,7 +38,7 @@ def own_postgres() -> Iterator[str]:
 @pytest.fixture(params=_SERVERS)
 def postgres_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of an empty schema, dropped afterwards."""
-    with _empty_schema(request) as url:
+    with empty_schema(request) as url:
         yield url
 
 
@@ -48,7 +48,7 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "sqlite":
         yield request.getfixturevalue("sqlite_url")
     else:
-        with _empty_schema(request) as url:
+        with empty_schema(request) as url:
             yield url
 
 
@@ -60,7 +60,8 @@ def database(database_url: str) -> Iterator[Database]:
 
 
 @contextmanager
-def _empty_schema(request: pytest.FixtureRequest) -> Iterator[str]:
+def empty_schema(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an empty schema on the server that the parameter of a fixture names."""
     server = _SYSTEM_SERVER if request.param == "system" else request.getfixturevalue("own_postgres")
     name = f"draftscope_test_{uuid.uuid4().hex}"
     address = make_url(server).set(drivername="postgresql+psycopg")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
 
 from collector.domain.errors import UnknownName
 from collector.domain.evidence import Evidence
@@ -30,9 +30,11 @@ from collector.storage.tables import (
     FINDINGS,
     JUDGEMENTS,
     RULE_OUTCOMES,
+    RUNS,
     SOURCE_LINES,
     VERDICTS,
 )
+from collector.storage.types import storable
 
 
 class FindingState(StrEnum):
@@ -159,6 +161,61 @@ def load_findings(
     ).all()
     evidence = _load_evidence(connection, [row.id for row in rows])
     return [_stored(row, evidence.get(row.id, ())) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingFilter:
+    """Which findings to list; what is ``None`` or empty does not restrict.
+
+    ``rule`` is a code or a name, ``severity`` the least grave one, ``model`` a part of the name of the target, the draft
+    or what is served.
+    """
+
+    rule: str = ""
+    severity: Severity | None = None
+    state: FindingState | None = None
+    run_id: int | None = None
+    model: str = ""
+    deployment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFinding:
+    """A finding, and what the run it is about serves."""
+
+    stored: StoredFinding
+    target_model: str
+    draft_model: str
+    deployment: str | None
+
+
+def list_findings(
+    connection: Connection, wanted: FindingFilter, *, limit: int, offset: int = 0
+) -> tuple[list[ListedFinding], int]:
+    """Some findings of all runs, the gravest first and of these the latest, and how many match."""
+    columns, runs = FINDINGS.c, RUNS.c
+    conditions = []
+    if wanted.rule:
+        conditions.append(or_(columns.rule == wanted.rule.upper(), columns.name == wanted.rule.lower()))
+    if wanted.severity is not None:
+        conditions.append(columns.severity >= int(wanted.severity))
+    if wanted.state is not None:
+        conditions.append(columns.state == wanted.state.value)
+    if wanted.run_id is not None:
+        conditions.append(columns.run_id == wanted.run_id)
+    if wanted.deployment:
+        conditions.append(runs.deployment == storable(wanted.deployment))
+    if wanted.model:
+        part = storable(wanted.model)
+        names = runs.target_model, runs.draft_model, runs.served_model
+        conditions.append(or_(*(name.icontains(part, autoescape=True) for name in names)))
+    chosen = select(columns.id, runs.target_model, runs.draft_model, runs.deployment)
+    chosen = chosen.join_from(FINDINGS, RUNS, columns.run_id == runs.id).where(*conditions)
+    total = connection.execute(select(func.count()).select_from(chosen.subquery())).scalar_one()
+    order = columns.severity.desc(), columns.last_seen.desc(), columns.id
+    rows = connection.execute(chosen.order_by(*order).limit(limit).offset(offset)).all()
+    stored = {item.id: item for item in load_findings(connection, ids=[row.id for row in rows])}
+    return [ListedFinding(stored[row.id], *row[1:]) for row in rows], int(total)
 
 
 def load_finding(connection: Connection, finding_id: int) -> StoredFinding:

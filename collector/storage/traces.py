@@ -34,6 +34,14 @@ TRACED: Final = (ACCEPTANCE, STEP, *GAUGES)
 """Quantities that there are traces of."""
 MOST_POINTS: Final = 2000
 """Of a trace: twice what a wide screen can tell apart."""
+DAY: Final = 86_400
+_MINUTES: Final = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)
+_WIDTHS: Final = (
+    *_MINUTES,
+    *(MINUTE * part for part in _MINUTES),
+    *(HOUR * part for part in (1, 2, 3, 4, 6, 8, 12, 24)),
+)
+"""Seconds that a stretch may last."""
 MOST_ROWS: Final = 20_500
 MOST_RAW_ROWS: Final = 3_000
 """Rows that are read for a trace: more, and a coarser tier is taken."""
@@ -216,7 +224,7 @@ def _of_rollups(
     end: float,
     points: int,
 ) -> list[Trace]:
-    width *= max(1, ceil((end - begin) / width / points))
+    width = _round_width((end - begin) / points, width)
     figures = ", ".join(part for quantity in quantities for part in _columns_of(quantity))
     rows = rows_of(
         connection,
@@ -227,6 +235,14 @@ def _of_rollups(
         _in_columns(quantity, tier, width, [(row[0], *row[first : first + 3]) for row in rows])
         for first, quantity in zip(range(1, 3 * len(quantities), 3), quantities, strict=True)
     ]
+
+
+def _round_width(least: float, unit: int) -> int:
+    """The narrowest stretch of at least so many seconds that people can say: a whole part or multiple of a minute, hour or day."""
+    for width in _WIDTHS:
+        if width >= least and width % unit == 0:
+            return width
+    return DAY * ceil(least / DAY)
 
 
 def _columns_of(quantity: str) -> tuple[str, str, str]:
@@ -254,7 +270,7 @@ def _columns_of(quantity: str) -> tuple[str, str, str]:
 def _of_windows(
     connection: Connection, owners: Sequence[int], quantities: Sequence[str], begin: float, end: float, points: int
 ) -> list[Trace]:
-    width = max(1, ceil((end - begin) / points))
+    width = _round_width((end - begin) / points, 1)
     where = _where(LIVE_SAMPLES, "at", owners, begin, end)
     stretches: list[dict[int, list[float]]] = [{} for _ in quantities]
     for at, figures in rows_of(connection, f"SELECT at, figures FROM live_samples {where} ORDER BY at"):  # noqa: S608

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 
 from analysis.compare import SCHEMA
 from dashboard.api.errors import ErrorDocument
+from dashboard.api.openapi import reference
 from dashboard.pages.compare import MOST_RUNS
 from dashboard.store import RunStore
 
@@ -18,7 +19,7 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "description": "Figures with the interval of each difference, what was changed and whether it runs, "
         "settings that are not shared, and the ranking; the first run is what the others are held against.",
-        "content": {"application/json": {"schema": {"type": "object"}}},
+        "content": {"application/json": {"schema": reference("Comparison")}},
     },
     404: {"model": ErrorDocument, "description": "There is no such run."},
     422: {"model": ErrorDocument, "description": "A parameter is malformed."},

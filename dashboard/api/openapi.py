@@ -8,11 +8,13 @@ from typing import Any, Final
 from fastapi import FastAPI
 
 import analysis.check
+import analysis.compare
 import analysis.diagnosis
 
 _PUBLISHED: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "Diagnosis": analysis.diagnosis.schema,
     "Check": analysis.check.schema,
+    "Comparison": analysis.compare.schema,
 }
 _LOCAL: Final = "#/$defs/"
 _SHARED: Final = "#/components/schemas/"

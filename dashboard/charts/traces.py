@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -105,35 +106,27 @@ def _banded(
 ) -> Chart:
     """The mean as a line over the band from the lowest to the highest window; a pause breaks both."""
     ranged = bool(frame["low"].notna().any()) and bool((frame["low"] < frame["high"]).any())
-    drawn = _with_gaps(frame)
-    at = times(drawn["at"])
-    traces = []
-    if ranged:
-        edge = {"mode": "lines", "line": {"width": 0, "color": colour("measured")}, "hoverinfo": "skip"}
-        traces += [
-            scatter(name="lowest", x=at, y=numbers(drawn["low"]), **edge),
-            scatter(
-                name="highest",
-                x=at,
-                y=numbers(drawn["high"]),
-                fill="tonexty",
-                fillcolor=colour("measured", 0.16),
-                **edge,
-            ),
-        ]
-    few = len(frame) < 60
+    stretches = _without_pauses(frame)
+    edge = {"mode": "lines", "line": {"width": 0, "color": colour("measured")}, "hoverinfo": "skip"}
+    fill = {"fill": "tonexty", "fillcolor": colour("measured", 0.16)}
+    traces = [
+        scatter(name=name, x=times(part["at"]), y=numbers(part[column]), **edge, **more)
+        for part in stretches
+        for name, column, more in (("lowest", "low", {}), ("highest", "high", fill))
+        if ranged
+    ]
     traces.append(
         scatter(
             name="mean",
-            x=at,
-            y=numbers(drawn["value"]),
-            mode="lines+markers" if few else "lines",
+            x=[moment for part in stretches for moment in (*times(part["at"]), None)][:-1],
+            y=[value for part in stretches for value in (*numbers(part["value"]), None)][:-1],
+            mode="lines+markers" if len(frame) < 60 else "lines",
             line={"color": colour("measured"), "width": 1.5},
             marker={"color": colour("measured"), "size": 5},
             hovertemplate=f"%{{x|%e %b, %H:%M:%S}}<br>%{{y:{hover}}} {unit}<extra></extra>",
         )
     )
-    layout = {"xaxis": time_axis(drawn["at"]), "yaxis": yaxis, "shapes": list(shapes), "annotations": list(annotations)}
+    layout = {"xaxis": time_axis(frame["at"]), "yaxis": yaxis, "shapes": list(shapes), "annotations": list(annotations)}
     keys = [Key("line", "measured", "mean of each stretch" if trace.width > 1 else "each window")]
     if ranged:
         keys.append(Key("band", "measured-soft", "lowest to highest window"))
@@ -171,13 +164,9 @@ def _sentence(trace: Trace, frame: pd.DataFrame, written: Any, unit: str) -> str
     return f"{points}. Between {written(lowest)} and {written(highest)}{suffix}, {written(frame['value'].iloc[-1])} at the end."
 
 
-def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with an empty row in each pause."""
+def _without_pauses(frame: pd.DataFrame) -> list[pd.DataFrame]:
+    """The stretches between pauses, in which nothing was seen."""
     distances = np.diff(frame["at"])
-    if distances.size < 2:
-        return frame
-    after = np.flatnonzero(distances > GAP * np.median(distances))
-    if not after.size:
-        return frame
-    empty = pd.DataFrame({"at": frame["at"].to_numpy()[after] + 1.0, "value": np.nan, "low": np.nan, "high": np.nan})
-    return pd.concat([frame, empty]).sort_values("at", kind="stable", ignore_index=True)
+    pauses = np.flatnonzero(distances > GAP * np.median(distances)) if distances.size > 1 else np.array([], dtype=int)
+    after = [int(place) + 1 for place in pauses]
+    return [frame.iloc[first:end] for first, end in pairwise([0, *after, len(frame)])]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from analysis import words
@@ -93,7 +94,7 @@ def choice_page(rows: Sequence[RunRow], chosen: Sequence[str]) -> ComparePage:
 def compare_page(compared: Compared) -> ComparePage:
     """The page of a comparison."""
     comparison = compared.comparison
-    runs = tuple(map(_run, compared.reports))
+    runs = _told_apart([_run(report) for report in compared.reports], compared.reports)
     drawn = [(run.name, drawn_of(report)) for run, report in zip(runs, compared.reports, strict=True)]
     charts = (
         acceptance_lengths([Series(name, one.lengths) for name, one in drawn]),
@@ -133,6 +134,19 @@ def compare_page(compared: Compared) -> ComparePage:
         ranked_by=comparison.ranked_by,
         charts=tuple(chart for chart in charts if chart is not None),
     )
+
+
+def _told_apart(runs: Sequence[ComparedRun], reports: Sequence[RunReport]) -> tuple[ComparedRun, ...]:
+    """Runs that began at one time, as replicas do, are named by their source; those of one source by their number."""
+    names = Counter(run.name for run in runs)
+    sources = Counter(report.subject["source"] for report in reports)
+
+    def named(run: ComparedRun, source: str) -> ComparedRun:
+        if names[run.name] == 1:
+            return run
+        return replace(run, name=source if sources[source] == 1 else f"run {run.id}", sub=f"{run.name}, {run.sub}")
+
+    return tuple(named(run, report.subject["source"]) for run, report in zip(runs, reports, strict=True))
 
 
 def _run(report: RunReport) -> ComparedRun:

@@ -23,6 +23,7 @@ USUAL: Final = "24h"
 WORDS: Final[Mapping[str, str]] = {
     "1h": "1 hour", "6h": "6 hours", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All",
 }  # fmt: skip
+_SAID: Final = {**WORDS, "1h": "hour"}
 SHOWN: Final = (ACCEPTANCE, "generation_throughput", STEP)
 POINTS: Final = 600
 """Points of a trace: about what a wide screen can tell apart."""
@@ -125,7 +126,7 @@ def over_time(subject: Subject, found: Sequence[Trace], chosen: str, last: float
 def _missing(chosen: str, last: float | None) -> str:
     if last is None:
         return "No window was seen of it yet"
-    return "None of its windows has these figures" if chosen == "all" else f"No windows in the last {WORDS[chosen]}"
+    return "None of its windows has these figures" if chosen == "all" else f"No windows in the last {_SAID[chosen]}"
 
 
 def _levels(known: Mapping[str, Mapping[str, Any]]) -> AcceptanceLevels:

@@ -85,7 +85,10 @@ def run(request: Request, run_id: str, chosen: Annotated[str, Query(alias="range
 @router.get("/runs/{run_id}/over-time")
 def run_over_time(request: Request, run_id: str, chosen: Annotated[str, Query(alias="range")] = "") -> HTMLResponse:
     """A watched run over a range of time; for htmx the section alone."""
-    number = run_number(run_id)
+    return _over_time(request, _run_over_time(request, run_number(run_id), chosen))
+
+
+def _run_over_time(request: Request, number: int, chosen: str) -> OverTime:
     now = time.time()
     with _database(request).reading() as connection:
         row = row_of_stored(load_stored(connection, number))
@@ -93,7 +96,7 @@ def run_over_time(request: Request, run_id: str, chosen: Annotated[str, Query(al
         name = range_named(chosen, last, now)
         found = traces_of_run(connection, number, SHOWN, since=since(name, now), points=POINTS)
     subject = Subject.run(row.id, row.target or row.source, row.quantities, row.baseline_throughput)
-    return _over_time(request, over_time(subject, found, name, last, now))
+    return over_time(subject, found, name, last, now)
 
 
 @router.get("/groups")
@@ -128,7 +131,9 @@ def _database(request: Request) -> Database:
 @router.get("/runs/{run_id}/report")
 def report(request: Request, run_id: str) -> HTMLResponse:
     """The page of a run as one file, to hand on."""
-    text = run_report(_store(request).report(run_id))
+    found = _store(request).report(run_id)
+    charts = _run_over_time(request, run_number(run_id), "all").charts if found.watched else ()
+    text = run_report(found, charts)
     return HTMLResponse(text, headers={"Content-Disposition": f'attachment; filename="draftscope-run-{run_id}.html"'})
 
 

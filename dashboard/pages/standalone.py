@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from dashboard.charts.base import Chart
 from dashboard.pages.run import run_page
 from dashboard.pages.templating import STATIC, render
 from dashboard.store import RunReport
@@ -32,9 +33,9 @@ class Inlined:
     policy: str
 
 
-def run_report(report: RunReport) -> str:
-    """The page of a run as one file."""
-    return _standalone("run.html", (*_PLOTS, *_CONVENIENCES), page=run_page(report))
+def run_report(report: RunReport, over_time: Sequence[Chart] = ()) -> str:
+    """The page of a run as one file; of a watched one with its plots over time."""
+    return _standalone("run.html", (*_PLOTS, *_CONVENIENCES), page=run_page(report), over_time=over_time)
 
 
 def check_report(page: Any) -> str:

@@ -7,29 +7,43 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from playwright.sync_api import sync_playwright
 
-from collector.storage.engine import open_database
+from collector.storage.engine import Database, open_database
+from dashboard.alerts import Alerting
 from dashboard.diagnoses import Diagnoses
+from dashboard.judging import judge_runs
 from dashboard.samples import load_samples
 from dashboard.service import build_app
 from dashboard.settings import Settings
+from dashboard.store import RunRow
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, serving
+from tests.web.watched import watch, windows
 
 WIDTHS = (390, 1440, 2560)
 THEMES = ("light", "dark")
 FOLDER = Path("build/screenshots")
+HOUR = 3600.0
 
 
-def addresses(rows: list[str]) -> dict[str, str]:
-    """Every page by the name of its picture; ``rows`` are the ids of stored runs, the latest first."""
+def addresses(rows: list[RunRow]) -> dict[str, str]:
+    """Every page by the name of its picture; ``rows`` are the stored runs, the latest first."""
+    logs = [row.id for row in rows if not row.group]
+    live = [row.id for row in rows if row.group]
     return {
         "runs": "/",
-        "run": f"/runs/{rows[0]}",
-        "compare": f"/compare?run={rows[0]}&run={rows[1]}",
+        "run": f"/runs/{logs[0]}",
+        "live-run": f"/runs/{live[0]}",
+        "live-run-gone": f"/runs/{live[-1]}?range=1h",
+        "over-time": f"/runs/{live[0]}/over-time?range=24h",
+        "group": f"/groups?{urlencode({'group': next(row.group for row in rows if row.group == 'chat')})}",
+        "compare": f"/compare?run={logs[0]}&run={logs[1]}",
+        "compare-live": f"/compare?run={live[0]}&run={live[1]}",
         "compare-choose": "/compare",
         "check": "/check",
         "upload": "/upload",
@@ -44,20 +58,33 @@ def addresses(rows: list[str]) -> dict[str, str]:
     }
 
 
+def fill(database: Database) -> None:
+    """The shipped samples; two replicas that are watched, one of them worse since six hours; one that is gone for days."""
+    load_samples(database)
+    now = time.time()
+    fair = windows(now - 30 * HOUR, now - 6 * HOUR)
+    runs = [
+        watch(database, 1, [*fair, *windows(now - 6 * HOUR, now)]),
+        watch(database, 2, [*fair, *windows(now - 5.5 * HOUR, now, seed=2, shares=(0.6, 0.3, 0.1))]),
+        watch(database, 3, windows(now - 80 * HOUR, now - 76 * HOUR, seed=3), deployment="batch"),
+    ]
+    judge_runs(Diagnoses(database), runs, Alerting())
+
+
 def scrolled(page: Any) -> None:
     """Bring everything into view once, so that every plot is drawn."""
     page.evaluate(
-        "async () => { for (let y = 0; y < document.body.scrollHeight; y += 700) { scrollTo(0, y);"
-        " await new Promise((done) => setTimeout(done, 40)); } scrollTo(0, 0); }"
+        "async () => { for (let y = 0; y < document.body.scrollHeight; y += 700) { scrollTo({top: y, behavior: 'instant'});"
+        " await new Promise((done) => setTimeout(done, 40)); } scrollTo({top: 0, behavior: 'instant'}); }"
     )
 
 
 def main(wanted: list[str]) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, open_database(f"sqlite:///{folder}/draftscope.db") as database:
-        load_samples(database)
+        fill(database)
         app = build_app(Diagnoses(database), Settings())
-        rows = [row.id for row in app.state.store.list_runs()]
+        rows = app.state.store.list_runs()
         with serving(app) as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
             for theme in THEMES:
@@ -66,6 +93,8 @@ def main(wanted: list[str]) -> None:
                     if wanted and name not in wanted:
                         continue
                     page.goto(url + address)
+                    if name.startswith("live-run"):
+                        page.locator("#over-time .ranges").wait_for()
                     if name == "check":
                         page.locator("form .btn-main").click()
                         page.locator(".matrix").wait_for()

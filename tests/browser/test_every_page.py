@@ -12,17 +12,17 @@ from collector.storage.engine import open_database
 from dashboard.alerts import Alerting
 from dashboard.diagnoses import Diagnoses
 from dashboard.judging import Sweep
-from dashboard.samples import FOLDER, load_samples
+from dashboard.samples import FOLDER
 from dashboard.service import build_app
 from dashboard.settings import Settings
 from tests.browser.conftest import serving
-from tests.browser.screenshots import addresses
+from tests.browser.screenshots import addresses, fill
 from tests.browser.test_run_page import SIDEWAYS
 
 pytestmark = pytest.mark.browser
 
 SOAK = bool(os.environ.get("DRAFTSCOPE_SOAK"))
-IN_THE_DARK = ("run", "check")
+IN_THE_DARK = ("run", "live-run", "check")
 """Pages that hold every part; the others are looked at in the dark in the long run alone."""
 SERIOUS = ("serious", "critical")
 AXE = "() => axe.run(document, {resultTypes: ['violations']}).then((found) => JSON.stringify(found.violations))"
@@ -31,9 +31,9 @@ FOCUSED = "() => document.activeElement?.outerHTML.slice(0, 120)"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """The service over the shipped samples; uploads go to it too."""
+    """The service over the shipped samples and watched runs; uploads go to it too."""
     with open_database(f"sqlite:///{tmp_path_factory.mktemp('pages') / 'draftscope.db'}") as database:
-        load_samples(database)
+        fill(database)
         yield build_app(Diagnoses(database), Settings()), database
 
 
@@ -45,7 +45,7 @@ def address(service):
 
 @pytest.fixture
 def pages(service):
-    return addresses([row.id for row in service[0].state.store.list_runs()])
+    return addresses(service[0].state.store.list_runs())
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -56,6 +56,8 @@ def test_no_serious_violation_and_nothing_overflows(open_page, pages, theme):
     found = []
     for name, path in pages.items():
         page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/")[2] + path)
+        if name.startswith("live-run"):
+            page.locator("#over-time .ranges").wait_for()
         if name == "check":
             page.locator("form .btn-main").press("Enter")
             page.locator(".matrix").wait_for()
@@ -117,7 +119,7 @@ def test_a_report_of_one_file_draws_its_plots_and_loads_nothing(open_page, servi
     from dashboard.pages.standalone import run_report
 
     app, _ = service
-    run = app.state.store.list_runs()[0].id
+    run = next(row.id for row in app.state.store.list_runs() if not row.group)
     report = tmp_path / "report.html"
     report.write_text(run_report(app.state.store.report(run)))
     page = open_page("/definitions")

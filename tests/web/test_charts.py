@@ -211,8 +211,9 @@ def trace_of(at, value, low=None, high=None, width=60):
 def test_a_trace_has_the_band_of_its_windows_and_breaks_where_nothing_was_seen():
     at = [0.0, 60.0, 120.0, 180.0, 3600.0, 3660.0]
     chart = traces.acceptance(trace_of(at, [2.0] * 6, [1.5, 1.2, 1.5, 1.5, 1.5, 1.5], [2.5] * 6), AcceptanceLevels())
-    lowest, highest, mean = chart.figure["data"]
-    assert min(y for y in lowest["y"] if y is not None) == 1.2
+    lowest, highest, later, _, mean = chart.figure["data"]
+    assert lowest["y"] == [1.5, 1.2, 1.5, 1.5]
+    assert later["x"] == ["1970-01-01 01:00:00", "1970-01-01 01:01:00"]
     assert highest["fill"] == "tonexty"
     assert mean["y"] == [2.0, 2.0, 2.0, 2.0, None, 2.0, 2.0]
     assert chart.sentence == "Each point is 1 minute. 2.00 throughout."

@@ -104,6 +104,14 @@ def test_groups_are_linked_from_the_list_and_drawn(fleet):
     assert client.get("/groups?group=none").status_code == 404
 
 
+def test_a_report_of_a_watched_run_has_its_plots_inside(fleet):
+    client, (run, *_), _ = fleet
+    report = client.get(f"/runs/{run}/report")
+    page = Page(report.text)
+    assert {"t-acceptance", "t-throughput", "t-step"} <= set(page.charts)
+    assert page.values("hx-get") == []
+
+
 def test_a_run_of_a_log_is_not_watched(samples):
     run = samples.app.state.store.list_runs()[0].id
     assert "over-time" not in samples.get(f"/runs/{run}").text

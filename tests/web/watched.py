@@ -16,8 +16,8 @@ from collector.storage.runs import save_run
 from collector.storage.sources import source_at
 
 STATED = {
-    "model": "/models/Llama-3.3-70B-Instruct", "speculative_method": "eagle3", "num_speculative_tokens": 3,
-    "speculative_model": "/models/llama33-eagle3", "max_num_seqs": 64,
+    "model": "/models/Llama-3.3-70B-Instruct", "speculative_config.method": "eagle3", "speculative_config.num_speculative_tokens": 3,
+    "speculative_config.model": "/models/llama33-eagle3", "max_num_seqs": 64,
 }  # fmt: skip
 EVERY = 60.0
 SHARES = (0.8, 0.55, 0.4)
