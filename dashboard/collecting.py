@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 LOOK_UP_SECONDS: Final = 30.0
 """Between two looks at files and names that stand for addresses."""
-GATHER_SECONDS: Final = 0.5
-"""How long scrapes wait for others to be stored with."""
+GATHER_SHARE: Final = 0.5
+"""How long scrapes wait for others to be stored with, as a share of the shortest interval between two scrapes."""
+MOST_GATHER_SECONDS: Final = 2.0
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -104,7 +105,9 @@ class Writer:
         """Nothing waits yet."""
         self._waiting: list[tuple[Recorder, Scrape, asyncio.Future[Stored]]] = []
         self._filled = asyncio.Event()
-        self._ended = False
+        self._ended = Alarm()
+        self.gather_seconds = MOST_GATHER_SECONDS
+        """How long scrapes wait for others."""
 
     async def store(self, recorder: Recorder, scrape: Scrape) -> Stored:
         """Store a scrape with those that come in at about the same time.
@@ -123,12 +126,11 @@ class Writer:
 
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, thread_name_prefix="store") as thread:
-            while not (self._ended and not self._waiting):
+            while not (self._ended.rung and not self._waiting):
                 await self._filled.wait()
-                if not self._ended:
-                    await asyncio.sleep(GATHER_SECONDS)
+                await self._ended.wait(self.gather_seconds)
                 waiting, self._waiting = self._waiting, []
-                if not self._ended:
+                if not self._ended.rung:
                     self._filled.clear()
                 scrapes = [(recorder, scrape) for recorder, scrape, _ in waiting]
                 outcomes = await loop.run_in_executor(thread, store_all, scrapes)
@@ -140,7 +142,7 @@ class Writer:
 
     def end(self) -> None:
         """Store what waits, and stop."""
-        self._ended = True
+        self._ended.ring()
         self._filled.set()
 
 
@@ -210,6 +212,8 @@ class Collection:
                 _LOG.warning("targets: %s", problem)
         self.problems = problems
         wanted = {item.address: item for item in found}
+        shortest = min((item.target.interval_seconds for item in found), default=MOST_GATHER_SECONDS)
+        writer.gather_seconds = min(MOST_GATHER_SECONDS, GATHER_SHARE * shortest)
         for address, running in list(self._running.items()):
             if wanted.get(address) != running.found and running.found.target not in problems:
                 self._end(address)

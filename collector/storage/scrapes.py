@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from collector.domain.arguments import Value
 from collector.domain.results import Latency
 from collector.domain.runs import RunRecord
 from collector.domain.series import SeriesSample
 from collector.domain.windows import PrefillWindow, Window
-from collector.storage.bulk import digest_of, insert_or_keep
+from collector.storage.bulk import digest_of, insert_or_keep, replace_rows
 from collector.storage.documents import to_document
 from collector.storage.live import Seen, append_live
 from collector.storage.packing import pack_doubles, unpack_doubles
 from collector.storage.runs import run_of_source, save_run
 from collector.storage.sources import ordinal_in_source, source_at
 from collector.storage.tables import ARGUMENTS, RUN_SOURCES, RUNS, SCRAPE_SERIES, SCRAPE_STATES, SOURCES
+from collector.storage.types import dump_json
 from collector.storage.windows import append_series, append_values
+
+# Asked for at every scrape, so made once.
+_READ_AT: Final = select(SOURCES.c.id, SOURCES.c.read_at).where(SOURCES.c.id.in_(bindparam("ids", expanding=True)))
+_SOURCES_AT: Final = (
+    select(SOURCES.c.path, SOURCES.c.id, SOURCES.c.read_at)
+    .where(SOURCES.c.path.in_(bindparam("addresses", expanding=True)))
+    .order_by(SOURCES.c.id)
+)
+_SERIES_IDS: Final = select(SCRAPE_SERIES.c.digest, SCRAPE_SERIES.c.id).where(
+    SCRAPE_SERIES.c.digest.in_(bindparam("digests", expanding=True))
+)
+_OF_SOURCE: Final = update(SOURCES).where(SOURCES.c.id == bindparam("source")).values(read_at=bindparam("instant"))
+_OF_RUN: Final = update(RUNS).where(RUNS.c.id == bindparam("run")).values(ended_at=bindparam("instant"))
+_WITH_LATENCIES: Final = update(RUNS).where(RUNS.c.id == bindparam("run")).values(latencies=bindparam("figures"))
 
 
 class Overtaken(Exception):  # noqa: N818 - named for what is wrong
@@ -109,9 +123,8 @@ def scraped_at(connection: Connection, address: str) -> float | None:
 
 def read_sources(connection: Connection, addresses: Sequence[str]) -> dict[str, tuple[int, float]]:
     """The source of each endpoint: its id, and when its last scrape was stored."""
-    columns = SOURCES.c
-    query = select(columns.path, columns.id, columns.read_at).where(columns.path.in_(addresses)).order_by(columns.id)
-    return {row.path: (row.id, row.read_at) for row in connection.execute(query)}
+    rows = connection.execute(_SOURCES_AT, {"addresses": list(addresses)})
+    return {path: (source_id, read_at) for path, source_id, read_at in rows}
 
 
 def note_read(connection: Connection, address: str, at: float) -> int:
@@ -164,25 +177,18 @@ def save_scrape(
 
 def save_continued(connection: Connection, scrapes: Sequence[Continued]) -> list[bool]:
     """Store scrapes of many engines at once; returns for each whether it was, or another program was faster."""
-    read_at = SOURCES.c.read_at
-    ids = [scrape.source_id for scrape in scrapes]
-    known = {
-        row.id: row.read_at for row in connection.execute(select(SOURCES.c.id, read_at).where(SOURCES.c.id.in_(ids)))
-    }
+    known = dict(connection.execute(_READ_AT, {"ids": [scrape.source_id for scrape in scrapes]}).all())
     taken = [known.get(scrape.source_id) == scrape.after for scrape in scrapes]
     stored = [scrape for scrape, is_next in zip(scrapes, taken, strict=True) if is_next]
     if not stored:
         return taken
-    of_source = update(SOURCES).where(SOURCES.c.id == bindparam("source")).values(read_at=bindparam("instant"))
-    connection.execute(of_source, [{"source": scrape.source_id, "instant": scrape.at} for scrape in stored])
-    of_run = update(RUNS).where(RUNS.c.id == bindparam("run")).values(ended_at=bindparam("instant"))
-    connection.execute(of_run, [{"run": scrape.run_id, "instant": scrape.at} for scrape in stored])
+    connection.execute(_OF_SOURCE, [{"source": scrape.source_id, "instant": scrape.at} for scrape in stored])
+    connection.execute(_OF_RUN, [{"run": scrape.run_id, "instant": scrape.at} for scrape in stored])
     measured = [
         {"run": scrape.run_id, "figures": to_document(scrape.latencies)} for scrape in stored if scrape.latencies
     ]
     if measured:
-        with_latencies = update(RUNS).where(RUNS.c.id == bindparam("run")).values(latencies=bindparam("figures"))
-        connection.execute(with_latencies, measured)
+        connection.execute(_WITH_LATENCIES, measured)
     append_live(
         connection, [Seen(scrape.run_id, scrape.source_id, scrape.windows, scrape.prefills) for scrape in stored]
     )
@@ -198,36 +204,24 @@ def _save_states(connection: Connection, states: Sequence[tuple[int, int, Scrape
         rows = [{"digest": document.digest, "document": document.series} for document in fresh]
         connection.execute(insert_or_keep(connection, SCRAPE_SERIES), rows)
         known = _series_ids(connection, documents)
-    table = SCRAPE_STATES
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    statement = dialect.insert(table)
-    changing = ("run_id", "at", "series_id", "figures", "counted")
-    statement = statement.on_conflict_do_update(
-        index_elements=["source_id"], set_={name: statement.excluded[name] for name in changing}
-    )
-    connection.execute(
-        statement,
+    replace_rows(
+        connection,
+        SCRAPE_STATES,
         [
-            {
-                "source_id": source_id,
-                "run_id": run_id,
-                "at": state.at,
-                "series_id": known[state.series.digest],
-                "figures": pack_doubles(state.values),
-                "counted": state.counted,
-            }
+            (
+                source_id, run_id, state.at, known[state.series.digest], pack_doubles(state.values),
+                dump_json(state.counted),
+            )
             for source_id, run_id, state in states
         ],
-    )
+    )  # fmt: skip
     if fresh:
-        used = select(table.c.series_id)
+        used = select(SCRAPE_STATES.c.series_id)
         connection.execute(delete(SCRAPE_SERIES).where(SCRAPE_SERIES.c.id.not_in(used)))
 
 
 def _series_ids(connection: Connection, digests: Collection[str]) -> dict[str, int]:
-    columns = SCRAPE_SERIES.c
-    query = select(columns.digest, columns.id).where(columns.digest.in_(list(digests)))
-    return {row.digest: row.id for row in connection.execute(query)}
+    return dict(connection.execute(_SERIES_IDS, {"digests": list(digests)}).all())
 
 
 def run_that_states(

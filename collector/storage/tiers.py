@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection, Table, func, select
 
 from collector.domain.windows import Origin, PrefillWindow, Window
-from collector.storage.bulk import replace_rows, rows_of
+from collector.storage.bulk import Adding, add_to_rows, replace_rows, rows_of
 from collector.storage.packing import ORIGIN_CODES, ORIGINS, pack_counts, unpack_counts
 from collector.storage.tables import (
     COUNTS,
@@ -103,6 +103,14 @@ _RULES: Final = (
 )
 
 
+_VALUE_NAMES: Final = tuple(column.name for column in list(MINUTE_SAMPLES.columns)[3:])
+_RULE_OF_COLUMN: Final = {
+    name: {_SUM: Adding.SUM, _HIGHEST: Adding.HIGHEST, _LOWEST: Adding.LOWEST}[rule]
+    for name, rule in zip(_VALUE_NAMES, _RULES, strict=True)
+    if rule != _POSITIONS
+}
+
+
 # ---- writing
 
 
@@ -163,7 +171,11 @@ def _add(parts: dict[Key, Values], key: Key, values: Values) -> None:
 
 
 def _merge_into(connection: Connection, table: Table, parts: Mapping[Key, Values]) -> None:
-    """Add parts to the rows that are there."""
+    """Add parts to the rows that are there: in the database, but for counts by position, which are packed."""
+    plain = {key: values for key, values in parts.items() if values[-1] is None}
+    if plain:
+        add_to_rows(connection, table, [(*key, *values) for key, values in plain.items()], _RULE_OF_COLUMN)
+    parts = {key: values for key, values in parts.items() if key not in plain}
     if not parts:
         return
     owners = ", ".join({str(key[0]) for key in parts})
@@ -193,9 +205,6 @@ def values_in(row: Sequence[Any]) -> Values:
 
 
 # ---- reading
-
-
-_VALUE_NAMES: Final = tuple(column.name for column in list(MINUTE_SAMPLES.columns)[3:])
 
 
 def long_window(shape: int, values: Values, unit: str) -> Window | None:
