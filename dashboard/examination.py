@@ -99,6 +99,7 @@ def _product() -> Iterator[Check]:
 
 
 def _database(settings: Settings, now: Callable[[], float]) -> Iterator[Check]:
+    from collector.storage.relations import earlier_in_place
     from collector.storage.runs import list_runs, load_events
     from dashboard.database import open_configured
 
@@ -106,18 +107,28 @@ def _database(settings: Settings, now: Callable[[], float]) -> Iterator[Check]:
         with open_configured(settings.service.database_url) as database, database.reading() as connection:
             runs = list_runs(connection).runs
             events = load_events(connection, tuple(_TOLD_EVENTS), since=now() - RECENT_SECONDS)
+            begun = [run for run in runs if run.started_at is not None and run.started_at >= now() - RECENT_SECONDS]
+            followed = [(run, earlier) for run in begun if (earlier := earlier_in_place(connection, run.id))]
     except DraftscopeError as error:
         yield _failed("database", "open", error)
         return
     latest = "no run yet" if not runs else f"the latest of its runs is {runs[0].id} ({runs[0].source})"
     hint = "" if runs else "draftscope ingest LOG, draftscope scrape URL, or [[targets]] in the settings"
     yield Check("database", "open", Health.FINE, f"{database.name}: {latest}", hint)
-    for run_id, event in events:
-        when = "" if event.at is None else f"{datetime.fromtimestamp(event.at, UTC):%Y-%m-%d %H:%M:%S} UTC: "
+    for run, earlier in followed:
         yield Check(
-            f"run {run_id}", event.kind, Health.WARNING, f"{when}{_TOLD_EVENTS[event.kind]} ({event.evidence.text})",
+            f"run {run.id}", "restart", Health.FINE,
+            f"{_when(run.started_at)}began in place of run {max(earlier)}: counters begin anew with it",
+        )  # fmt: skip
+    for run_id, event in events:
+        yield Check(
+            f"run {run_id}", event.kind, Health.WARNING, f"{_when(event.at)}{_TOLD_EVENTS[event.kind]} ({event.evidence.text})",
             "look at the engine's log around that time",
         )  # fmt: skip
+
+
+def _when(at: float | None) -> str:
+    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC: "
 
 
 def _targets(settings: Settings) -> Iterator[Check]:

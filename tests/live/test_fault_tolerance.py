@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -25,13 +26,24 @@ from dashboard.collecting import Collection
 from dashboard.examination import EXTRAS
 from dashboard.targets import Target
 from tests.live.recorded import Recorded, recorded
-from tests.live.test_scrape_faults import _RELEASE, FAULTS, TEXT, answering, hanging, saying, trickling
+from tests.live.replay import QuietHandler
+from tests.live.test_scrape_faults import (
+    _RELEASE,
+    FAULTS,
+    TEXT,
+    answering,
+    hanging,
+    hanging_in_the_middle,
+    saying,
+    trickling,
+)
 from tests.live.test_targets import free_port, until
 
 RECORDING = "vllm/eagle3"
 FAULTY = [
     *FAULTS,
     ("hanging", hanging, "no complete answer", "timeout"),
+    ("hanging in the middle", hanging_in_the_middle, "no complete answer", "timeout"),
     ("trickling", trickling, "no complete answer", "timeout"),
 ]
 
@@ -218,8 +230,6 @@ def test_a_clock_that_jumps_makes_no_interval_longer_or_shorter(sqlite_database:
 def test_doctor_tells_of_counters_that_fell_and_clocks_that_jumped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import time
-
     address = f"sqlite:///{tmp_path / 'draftscope.db'}"
     page = b"# TYPE vllm:generation_tokens_total counter\n" + b'vllm:generation_tokens_total{engine="0"} %d\n'
     start = b"# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds 1700000000.5\n"
@@ -242,3 +252,36 @@ def test_doctor_tells_of_counters_that_fell_and_clocks_that_jumped(
     assert lines["counter-reset"]["health"] == "warning"
     assert "200, then 50" in lines["counter-reset"]["told"]
     assert "while 10.0 s passed" in lines["clock-jump"]["told"]
+
+
+def test_doctor_tells_of_engines_that_were_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Counters that are smaller afterwards belong to another run: nothing fell, and nothing is taken off."""
+    now = time.time()
+    pages = iter([(now - 900, 5_000), (now - 900, 6_000), (now - 60, 50), (now - 60, 90)])
+    clock = iter([now - 600.0, now - 300.0, now - 30.0, now - 20.0])
+
+    def page(handler: QuietHandler) -> None:
+        start, tokens = next(pages)
+        text = f'process_start_time_seconds {start}\nvllm:generation_tokens_total{{engine="0"}} {tokens}\n'
+        handler.send(200, TEXT, text.encode())
+
+    address = f"sqlite:///{tmp_path / 'draftscope.db'}"
+    with answering(page) as url, open_database(address) as database, Endpoint(url) as endpoint:
+        watch = Watch(database, Scraper(endpoint, clock=lambda: next(clock)), deployment="chat")
+        ids = [watch.take().run_id for _ in range(4)]
+        with database.reading() as connection:
+            counted = [
+                sum(window.generated_tokens or 0 for window in load_run(connection, run_id).windows)
+                for run_id in dict.fromkeys(ids)
+            ]
+    assert counted == [6_000, 90]
+    monkeypatch.setenv("DRAFTSCOPE_DATABASE_URL", address)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["doctor", "--format", "json"])
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    (line,) = [check for check in checks if check["aspect"] in ("restart", "counter-reset")]
+    assert (line["about"], line["health"]) == (f"run {ids[-1]}", "fine")
+    assert f"in place of run {ids[0]}" in line["told"]

@@ -75,6 +75,23 @@ def endless(handler: QuietHandler) -> None:
         handler.wfile.write(b"#" * (1 << 20))
 
 
+def endless_in_chunks(handler: QuietHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    for _ in range(LARGEST_BODY * 2 >> 20):
+        handler.wfile.write(b"100000\r\n" + b"#" * (1 << 20) + b"\r\n")
+
+
+def hanging_in_the_middle(handler: QuietHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(SNAPSHOT)))
+    handler.end_headers()
+    handler.wfile.write(SNAPSHOT[: len(SNAPSHOT) // 2])
+    handler.wfile.flush()
+    hanging(handler)
+
+
 _RELEASE = threading.Event()
 
 
@@ -115,6 +132,7 @@ FAULTS = [
     ("label twice", saying(200, DUPLICATED), "label a appears twice", "curl"),
     ("series twice", saying(200, TWICE), "same series appears twice", "curl"),
     ("too large", endless, "larger than 16 MiB", "inference engine"),
+    ("too large, of no stated length", endless_in_chunks, "larger than 16 MiB", "inference engine"),
 ]
 
 
@@ -131,7 +149,7 @@ def test_a_wrong_answer_is_told_with_what_to_do(
         assert not list_runs(connection).runs
 
 
-@pytest.mark.parametrize("behaviour", [hanging, trickling], ids=["hanging", "trickling"])
+@pytest.mark.parametrize("behaviour", [hanging, hanging_in_the_middle, trickling])
 def test_an_answer_that_does_not_end_is_given_up(
     sqlite_database: Database, behaviour: Callable[[QuietHandler], None]
 ) -> None:
