@@ -140,18 +140,20 @@ def traces_of_group(
 
 
 def last_window(connection: Connection, run_id: int) -> float | None:
-    """The beginning of the hour of a watched run's last window; ``None`` where it has none."""
-    return _last(_bounds(connection, HOUR_SAMPLES, list(streams_of(connection, [run_id]))))
+    """The instant of a watched run's last window, seconds since 1970; ``None`` where it has none."""
+    return _last(connection, HOUR_SAMPLES, list(streams_of(connection, [run_id])))
 
 
 def last_window_of_group(connection: Connection, name: str) -> float | None:
     """The same of a group of watched runs."""
     found = connection.execute(select(GROUPS.c.id).where(GROUPS.c.name == name)).scalars().all()
-    return _last(_bounds(connection, FLEET_HOUR_SAMPLES, found))
+    return _last(connection, FLEET_HOUR_SAMPLES, found)
 
 
-def _last(bounds: tuple[float, float]) -> float | None:
-    return None if bounds[1] == -inf else bounds[1] - HOUR
+def _last(connection: Connection, hours: Table, owners: Sequence[int]) -> float | None:
+    owner = hours.columns.values()[0]
+    found: float | None = connection.execute(select(func.max(hours.c.last_at)).where(owner.in_(owners))).scalar_one()
+    return found
 
 
 def list_groups(connection: Connection) -> list[str]:

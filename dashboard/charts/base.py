@@ -181,8 +181,11 @@ def time_axis(at: pd.Series) -> dict[str, Any]:
     one_day = first.date() == last.date()
     title = f"time on {first.day} {first:%B %Y}, server clock" if one_day else "time, server clock"
     axis: dict[str, Any] = {"type": "date", "title": {"text": title}, "nticks": 6}
+    seconds = (last - first).total_seconds()
     if one_day:
-        axis["tickformat"] = "%H:%M:%S" if (last - first).total_seconds() < 600 else "%H:%M"
+        axis["tickformat"] = "%H:%M:%S" if seconds < 600 else "%H:%M"
+    else:
+        axis["tickformat"] = "%H:%M\n%e %b" if seconds < 4 * 86_400 else "%e %b\n%Y"
     return axis
 
 

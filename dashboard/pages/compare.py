@@ -144,7 +144,9 @@ def _told_apart(runs: Sequence[ComparedRun], reports: Sequence[RunReport]) -> tu
     def named(run: ComparedRun, source: str) -> ComparedRun:
         if names[run.name] == 1:
             return run
-        return replace(run, name=source if sources[source] == 1 else f"run {run.id}", sub=f"{run.name}, {run.sub}")
+        if sources[source] > 1:
+            return replace(run, name=f"run {run.id}", sub=f"{run.name}, {run.sub}")
+        return replace(run, name=source, sub=f"{run.name}, {run.sub.removeprefix(f'{source}, ')}")
 
     return tuple(named(run, report.subject["source"]) for run, report in zip(runs, reports, strict=True))
 

@@ -50,9 +50,12 @@ LABELS: Final[Mapping[str, str]] = {
     "usual_step_cost": "Usual step cost, assumed",
     "metric": "Printed as",
     "unit": "Unit",
+    "onset": "Since",
 }
 """Words for keys of values that are no quantities; others are shown as they are."""
 
+INSTANTS: Final = frozenset({"onset"})
+"""Values that are seconds since 1970."""
 DRAWN_ELSEWHERE: Final = re.compile(r"readings|\w+_repaired")
 """Values that a drawing of the page shows."""
 
@@ -262,6 +265,8 @@ def _compared(words: str, key: str, value: Any) -> str:
 
 
 def _value(key: str, value: Any) -> str:
+    if key in INSTANTS and figures.is_number(value):
+        return figures.instant(value)
     text = figures.words(key, value)
     unit = figures.form(key, value).unit if figures.is_number(value) and key in QUANTITIES else ""
     return f"{text} {unit}" if unit and unit != "tokens" else text

@@ -87,7 +87,7 @@ def range_named(name: str, last: float | None, now: float) -> str:
     """A range by its name; where it is none, the usual one, or everything where that would be empty."""
     if name in RANGES:
         return name
-    return USUAL if last is not None and last + HOUR >= now - DAY else "all"
+    return USUAL if last is not None and last >= now - DAY else "all"
 
 
 def since(chosen: str, now: float) -> float | None:
@@ -97,7 +97,7 @@ def since(chosen: str, now: float) -> float | None:
 
 
 def over_time(subject: Subject, found: Sequence[Trace], chosen: str, last: float | None, now: float) -> OverTime:
-    """The section for the traces of :data:`SHOWN`; ``last`` is the hour of the last window there is."""
+    """The section for the traces of :data:`SHOWN`; ``last`` is the instant of the last window there is."""
     acceptance, throughput, step = found
     begins = since(chosen, now)
     levels = _levels(subject.figures)
@@ -118,7 +118,7 @@ def over_time(subject: Subject, found: Sequence[Trace], chosen: str, last: float
         ),
         charts=drawn,
         missing="" if drawn else _missing(chosen, last),
-        last="" if drawn or last is None else f"The last one is from {figures.instant(last)} or the hour after.",
+        last="" if drawn or last is None else f"The last one is from {figures.instant(last)}.",
         data=tuple((one.quantity, _with(subject.api, quantity=one.quantity, **asked)) for one in found if one.at),
     )
 

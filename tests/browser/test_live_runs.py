@@ -2,6 +2,7 @@
 
 import time
 from contextlib import nullcontext
+from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import expect
@@ -128,6 +129,9 @@ def test_a_run_page_says_what_its_diagnosis_says(open_page, service, pages):
         length = document["runs"][0]["quantities"]["acceptance_length"]
         expect(page.locator(".verdict-fig").nth(1)).to_contain_text(f"{length['value']:.2f}")
         assert page.locator("#findings .finding").count() == len(document["findings"])
+    onset = next(f for f in document["findings"] if f["rule"] == "ACC004")["values"]["onset"]
+    row = page.locator("#ACC004 tr", has_text="Since")
+    expect(row).to_contain_text(f"{datetime.fromtimestamp(onset, UTC):%H:%M}")
 
 
 def test_files_are_uploaded_checked_and_listed(open_page, service, tmp_path):
