@@ -9,10 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
 
 from collector.storage.engine import Database, open_database
 from tests.storage.postgres import postgres_server
+
+settings.register_profile("draftscope", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("draftscope")
 
 _SYSTEM_SERVER = os.environ.get("DRAFTSCOPE_TEST_DATABASE_URL", "")
 _SERVERS = ["wheel", "system"] if _SYSTEM_SERVER else ["wheel"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from collector.domain.arguments import Value
+from collector.formats.figures import LONGEST_FIGURE
 from collector.formats.learned import LearnedForms
 
 LONGEST_TAIL: Final = 2_000
@@ -135,6 +136,8 @@ def _value(text: bytes) -> Value:
     special = _SPECIAL.get(text)
     if special is not None:
         return special
+    if len(text) > LONGEST_FIGURE:
+        raise ValueError("no engine prints so many digits")
     if text.endswith(b"%"):
         return float(text[:-1]) / 100
     return float(text)

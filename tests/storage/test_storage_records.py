@@ -35,7 +35,7 @@ from collector.storage.tables import METADATA
 from collector.storage.windows import append_series, append_windows, load_series, load_windows
 from tests.storage.strategies import RECORD, records, windows
 
-EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def test_many_windows_take_the_copying_path(database: Database) -> None:
 
 
 @given(made=windows())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_packed_counts_come_back(made: list[Window]) -> None:
     for window in made:
         assert repr(unpack_counts(pack_counts(window.accepted_at))) == repr(window.accepted_at)

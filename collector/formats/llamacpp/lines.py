@@ -10,43 +10,43 @@ from __future__ import annotations
 from typing import Final
 
 from collector.formats.base import Line, Place, Sample
+from collector.formats.figures import DECIMAL, DECIMALS, FIGURE, WHOLE
 
-_NUMBER = rb"-?[\d.]+|-?nan|-?inf"
-_COUNTS = rb"\( *(?P<accepted>\d+) accepted / *(?P<drafted>\d+) generated\)"
-_PER_TOKEN = rb" \( *(?:" + _NUMBER + rb") ms per token, *(?P<rate>" + _NUMBER + rb") tokens per second\)"
+_COUNTS = rb"\( *(?P<accepted>" + WHOLE + rb") accepted / *(?P<drafted>" + WHOLE + rb") generated\)"
+_PER_TOKEN = rb" \( *(?:" + FIGURE + rb") ms per token, *(?P<rate>" + FIGURE + rb") tokens per second\)"
 
 LINES: Final = (
     # ---- one request; old builds print the parts as lines of their own
     Line(
         "prompt",
         b"prompt eval time =",
-        rb"prompt eval time = *(?P<ms>" + _NUMBER + rb") ms / *(?P<tokens>\d+) tokens" + _PER_TOKEN,
+        rb"prompt eval time = *(?P<ms>" + FIGURE + rb") ms / *(?P<tokens>" + WHOLE + rb") tokens" + _PER_TOKEN,
         place=Place.EITHER,
     ),
     Line(
         "eval",
         b"eval time =",
-        rb"eval time = *(?P<ms>" + _NUMBER + rb") ms / *(?P<tokens>\d+) (?:tokens|runs *)" + _PER_TOKEN,
+        rb"eval time = *(?P<ms>" + FIGURE + rb") ms / *(?P<tokens>" + WHOLE + rb") (?:tokens|runs *)" + _PER_TOKEN,
         place=Place.EITHER,
     ),
     Line(
         "total",
         b"total time =",
-        rb"total time = *(?P<ms>" + _NUMBER + rb") ms / *(?P<tokens>\d+) tokens",
+        rb"total time = *(?P<ms>" + FIGURE + rb") ms / *(?P<tokens>" + WHOLE + rb") tokens",
         place=Place.EITHER,
     ),
     Line("graphs", b"graphs reused =", place=Place.EITHER),
     Line(
         "acceptance-rate",
         b"draft acceptance rate = ",
-        rb"draft acceptance rate = (?P<rate>" + _NUMBER + rb") " + _COUNTS,
+        rb"draft acceptance rate = (?P<rate>" + FIGURE + rb") " + _COUNTS,
         versions="-b9245",
         place=Place.EITHER,
     ),
     Line(
         "acceptance",
         b"draft acceptance = ",
-        rb"draft acceptance = (?P<rate>" + _NUMBER + rb") " + _COUNTS,
+        rb"draft acceptance = (?P<rate>" + FIGURE + rb") " + _COUNTS,
         versions="b9094-b9712",
         place=Place.EITHER,
     ),
@@ -54,26 +54,28 @@ LINES: Final = (
         "acceptance-positions",
         b"draft acceptance = ",
         rb"draft acceptance = (?P<rate>"
-        + _NUMBER
+        + FIGURE
         + rb") "
         + _COUNTS
         + rb", mean acceptance length = *(?P<length>"
-        + _NUMBER
-        + rb"), acceptance rate per position = \((?P<positions>[\d., ]*)\)",
+        + FIGURE
+        + rb"), acceptance rate per position = \((?P<positions>"
+        + DECIMALS
+        + rb")\)",
         versions="b9539-b9872",
         place=Place.EITHER,
     ),
     Line(
         "acceptance-length",
         b"draft acceptance = ",
-        rb"draft acceptance = (?P<rate>" + _NUMBER + rb") " + _COUNTS + rb", mean len = *(?P<length>" + _NUMBER + rb")",
+        rb"draft acceptance = (?P<rate>" + FIGURE + rb") " + _COUNTS + rb", mean len = *(?P<length>" + FIGURE + rb")",
         versions="b9714-",
         place=Place.EITHER,
     ),
     Line(
         "positions",
         b"acc per pos = (",
-        rb"acc per pos = \((?P<positions>[\d., ]*)\)",
+        rb"acc per pos = \((?P<positions>" + DECIMALS + rb")\)",
         versions="b9714-",
         place=Place.EITHER,
     ),
@@ -84,8 +86,10 @@ LINES: Final = (
         rb"statistics +(?P<implementation>[\w-]+): #calls\(b,g,a\) = +(?P<begun>\d+) +(?P<called>\d+) +(?P<verified>\d+), "
         rb"#gen drafts = +(?P<drafts>\d+), #acc drafts = +\d+, #gen tokens = +(?P<drafted>\d+), #acc tokens = +(?P<accepted>\d+)"
         rb"(?:, #mean acc len = +(?P<length>"
-        + _NUMBER
-        + rb"))?(?:, #acc rate/pos = \((?P<positions>[\d., ]*)\))?(?:, dur.*)?",
+        + FIGURE
+        + rb"))?(?:, #acc rate/pos = \((?P<positions>"
+        + DECIMALS
+        + rb")\))?(?:, dur.*)?",
         versions="b8600-",
         place=Place.EITHER,
     ),
@@ -154,7 +158,9 @@ LINES: Final = (
     Line(
         "draft-settings",
         b"- n_max=",
-        rb"- n_max=(?P<spec_draft_n_max>-?\d+), n_min=(?P<spec_draft_n_min>-?\d+), p_min=(?P<spec_draft_p_min>[\d.]+)(?:, .*)?",
+        rb"- n_max=(?P<spec_draft_n_max>-?\d+), n_min=(?P<spec_draft_n_min>-?\d+), p_min=(?P<spec_draft_p_min>"
+        + DECIMAL
+        + rb")(?:, .*)?",
         kind="setting",
     ),
     Line(
@@ -301,7 +307,11 @@ LINES: Final = (
     Line(
         "synthetic-rates",
         b"synthetic acceptance: n_max = ",
-        rb"synthetic acceptance: n_max = (?P<spec_draft_n_max>\d+), mean length = (?P<length>[\d.]+), rates = \[(?P<rates>[\d., ]*)\]",
+        rb"synthetic acceptance: n_max = (?P<spec_draft_n_max>\d+), mean length = (?P<length>"
+        + DECIMAL
+        + rb"), rates = \[(?P<rates>"
+        + DECIMALS
+        + rb")\]",
         kind="synthetic-acceptance",
         versions="b10567-",
     ),

@@ -387,7 +387,7 @@ def _settings(facts: _Facts, values: dict[str, Value]) -> dict[str, Value]:
 
 
 def _rates(text: object) -> tuple[float, ...]:
-    return tuple(float(part) for part in str(text).split(",") if part.strip(" ."))
+    return tuple(float(part) for part in str(text).split(",") if part.strip())
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector.formats.base import Line, Place, Sample
+from collector.formats.figures import DECIMAL
 
 DECODE: Final = b"Decode batch"
 PREFILL: Final = b"Prefill batch"
@@ -42,8 +43,8 @@ PREFILL_ITEMS: Final = {
     b"#running-req": "running_requests",
 }
 
-_GB = rb"-?[\d.]+"
-_NUMBER = rb"-?[\d.]+(?:e[+-]?\d+)?"
+_GB = rb"-?" + DECIMAL
+_NUMBER = rb"-?" + DECIMAL + rb"(?:e[+-]?\d{1,3})?"
 
 LINES: Final = (
     Line(

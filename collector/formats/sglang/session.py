@@ -488,7 +488,7 @@ class SglangSession(Session):
         if length is not None and not math.isfinite(length):
             generated = None  # kept as printed, and nothing is derived from it
         elif length is not None:
-            if rate is not None:
+            if rate is not None and math.isfinite(rate):
                 facts.clues.add_pair(length, rate)
             verify = steps
             accepted = (length - facts.own_tokens) * steps

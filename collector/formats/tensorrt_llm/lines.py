@@ -12,6 +12,7 @@ from typing import Final
 
 from collector.domain.arguments import Value
 from collector.formats.base import Line, Place, Sample
+from collector.formats.figures import DECIMAL
 from collector.formats.tensorrt_llm.iterations import STATED, read_objects, read_words
 
 
@@ -101,14 +102,18 @@ LINES: Final = (
     Line(
         "gate",
         b"[SpeculationGate] SpeculationGate initialized ",
-        rb"\[SpeculationGate\] SpeculationGate initialized with window=(?P<window>\d+), threshold=(?P<threshold>[\d.]+)",
+        rb"\[SpeculationGate\] SpeculationGate initialized with window=(?P<window>\d+), threshold=(?P<threshold>"
+        + DECIMAL
+        + rb")",
         kind="speculation-gate",
     ),
     Line(
         "gate-closed",
         b"[SpeculationGate] Speculative decoding disabled: ",
-        rb"\[SpeculationGate\] Speculative decoding disabled: rolling acceptance avg (?P<average>[\d.]+) < threshold "
-        rb"(?P<threshold>[\d.]+) over last (?P<window>\d+) requests.*",
+        rb"\[SpeculationGate\] Speculative decoding disabled: rolling acceptance avg (?P<average>"
+        + DECIMAL
+        + rb") < threshold "
+        rb"(?P<threshold>" + DECIMAL + rb") over last (?P<window>\d+) requests.*",
         kind="speculation-off",
     ),
     Line("gate-open", b"[SpeculationGate] Speculative decoding remains enabled"),

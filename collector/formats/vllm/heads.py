@@ -21,8 +21,8 @@ _CLIENT_WORDS: Final = 6
 _HALF_BYTES: Final = np.uint64((1 << 32) - 1)
 _FIVE_BYTES: Final = np.uint64((1 << 40) - 1)
 _BYTE: Final = np.uint64(0xFF)
-_CHANGED_BYTES: Final = 6
-"""The words of a time overlap in its hour, so that both together are its 14 characters."""
+_CHANGED_BYTES: Final = 7
+"""The words of a time overlap in its hour, so that both together are its 14 characters and the blank behind them."""
 
 
 class Heads(NamedTuple):

@@ -13,14 +13,15 @@ from typing import Final
 
 from collector.domain.arguments import Value
 from collector.formats.base import Line, Place, Sample
+from collector.formats.figures import DECIMAL, WHOLE
 from collector.formats.vllm.stats import STATED, StatsReader
 
 ENGINE_CONFIG: Final = b"Initializing a"
 ASKED: Final = b"non-default args: "
 NAMESPACE: Final = b"args: Namespace("
 
-_COUNT = rb"\d+"
-_RATE = rb"[\d.]+|nan"
+_RATE = DECIMAL + rb"|nan"
+_TOKENS = rb"Accepted: (?P<accepted>" + WHOLE + rb") tokens, Drafted: (?P<drafted>" + WHOLE + rb") tokens"
 _POSITIONS = rb"(?P<positions>(?:\d\.\d{3}|nan)(?:, (?:\d\.\d{3}|nan))*)?"
 _NOTHING: Final[Mapping[str, Value]] = {}
 _ASYNC_OFF: Final[Mapping[str, Value]] = {"async_scheduling": False}
@@ -64,7 +65,7 @@ LINES: Final = (
     Line(
         "prefix-cache",
         b"Prefix cache hit rate: GPU: ",
-        rb"Prefix cache hit rate: GPU: (?P<percent>-?[\d.]+)%, CPU: -?[\d.]+%",
+        rb"Prefix cache hit rate: GPU: (?P<percent>-?" + DECIMAL + rb")%, CPU: -?" + DECIMAL + rb"%",
         versions="-0.9.2",
     ),
     # v1/spec_decode/metrics.py
@@ -73,8 +74,7 @@ LINES: Final = (
         b"SpecDecoding metrics: Mean acceptance length: ",
         rb"SpecDecoding metrics: Mean acceptance length: (?P<length>" + _RATE + rb"), "
         rb"Accepted throughput: (?P<accepted_throughput>" + _RATE + rb") tokens/s, "
-        rb"Drafted throughput: (?P<drafted_throughput>" + _RATE + rb") tokens/s, "
-        rb"Accepted: (?P<accepted>\d+) tokens, Drafted: (?P<drafted>\d+) tokens, "
+        rb"Drafted throughput: (?P<drafted_throughput>" + _RATE + rb") tokens/s, " + _TOKENS + rb", "
         rb"Per-position acceptance rate: "
         + _POSITIONS
         + rb", Avg Draft acceptance rate: (?P<percent>"
@@ -86,23 +86,25 @@ LINES: Final = (
         "acceptance-0.8.5",
         b"SpecDecoding metrics: Draft acceptance rate: ",
         rb"SpecDecoding metrics: Draft acceptance rate: (?P<percent>" + _RATE + rb")%, "
-        rb"Mean acceptance length: (?P<length>" + _RATE + rb"), "
-        rb"Accepted: (?P<accepted>\d+) tokens, Drafted: (?P<drafted>\d+) tokens, "
+        rb"Mean acceptance length: (?P<length>" + _RATE + rb"), " + _TOKENS + rb", "
         rb"Per-position acceptance rate: " + _POSITIONS,
         versions="0.8.5-0.10.1",
     ),
     Line(
         "acceptance-0.8.3",
         b"SpecDecoding metrics: Draft acceptance rate: ",
-        rb"SpecDecoding metrics: Draft acceptance rate: (?P<percent>" + _RATE + rb")%, "
-        rb"Accepted: (?P<accepted>\d+) tokens, Drafted: (?P<drafted>\d+) tokens",
+        rb"SpecDecoding metrics: Draft acceptance rate: (?P<percent>" + _RATE + rb")%, " + _TOKENS,
         versions="0.8.3-0.8.4",
     ),
     Line(
         "acceptance-0.8.2",
         b"Speculative metrics: Draft acceptance rate: ",
         rb"Speculative metrics: Draft acceptance rate: (?P<rate>" + _RATE + rb"), "
-        rb"Number of accepted tokens: (?P<accepted>\d+), Number of draft tokens: (?P<drafted>\d+),",
+        rb"Number of accepted tokens: (?P<accepted>"
+        + WHOLE
+        + rb"), Number of draft tokens: (?P<drafted>"
+        + WHOLE
+        + rb"),",
         versions="0.8.2-0.8.2",
     ),
     # engine/metrics.py of V0; 0.5 doubled a word
@@ -111,9 +113,9 @@ LINES: Final = (
         b"Speculative metrics: Draft acceptance rate: ",
         rb"Speculative metrics: Draft acceptance rate: (?P<rate>" + _RATE + rb"), "
         rb"System efficiency: (?P<efficiency>" + _RATE + rb"), "
-        rb"Number of speculative tokens: (?P<depth>\d+), Number of accepted tokens(?: tokens)?: \d+, "
-        rb"Number of draft tokens(?: tokens)?: (?P<drafted>\d+), "
-        rb"Number of emitted tokens(?: tokens)?: (?P<emitted>\d+)\.",
+        rb"Number of speculative tokens: (?P<depth>" + WHOLE + rb"), Number of accepted tokens(?: tokens)?: \d+, "
+        rb"Number of draft tokens(?: tokens)?: (?P<drafted>" + WHOLE + rb"), "
+        rb"Number of emitted tokens(?: tokens)?: (?P<emitted>" + WHOLE + rb")\.",
         versions="-0.9.2",
     ),
     Line("diffusion", b"DiffusionDecoding metrics: ", versions="0.24.0-"),

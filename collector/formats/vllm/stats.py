@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from collector.formats.figures import LONGEST_FIGURE
 from collector.formats.learned import LearnedForms
 
 LONGEST: Final = 1_000
@@ -66,8 +67,8 @@ class StatsReader:
         if form is None:
             return None
         numbers = _NUMBERS.findall(message)
-        if len(numbers) != len(form.names):
-            return None  # the shape is the same where digits are missing
+        if len(numbers) != len(form.names) or max(map(len, numbers)) > LONGEST_FIGURE:
+            return None  # the shape is the same where digits are missing or too many
         values: dict[str, float] = {}
         engine: int | None = None
         for name, number in zip(form.names, numbers, strict=True):

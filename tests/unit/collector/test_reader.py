@@ -71,7 +71,7 @@ def test_any_bytes_are_read(data):
     json.dumps([event.evidence.document() for run in runs for event in run.events])
 
 
-@settings(max_examples=200 if SOAK else 20, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=200 if SOAK else 20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(0, len(LOG)), max_size=6))
 def test_rows_do_not_depend_on_how_the_bytes_come(cuts):
     edges = [0, *sorted(cuts), len(LOG)]

@@ -126,13 +126,13 @@ WHOLE = st.one_of(
 )
 
 
-@settings(max_examples=1_500 if SOAK else 150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1_500 if SOAK else 150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(WHOLE, max_size=40).map(b"".join), st.sampled_from([1 << 20, 700]))
 def test_any_lines_give_the_same(data, size):
     assert_the_same(data, size)
 
 
-@settings(max_examples=300 if SOAK else 30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300 if SOAK else 30, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, len(LOGS) - 1), st.integers(0, 1 << 30))
 def test_recordings_with_bytes_changed_give_the_same(log, seed):
     chance = random.Random(seed)

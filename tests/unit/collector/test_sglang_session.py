@@ -1,5 +1,7 @@
 """Runs, events, units and what does not count, line by line."""
 
+import math
+
 import pytest
 
 from collector.formats.base import EVENTS_OF_A_KIND, ReadOptions
@@ -75,6 +77,14 @@ def test_what_is_no_number_stays_as_printed_and_derives_nothing():
     assert first.printed_length != first.printed_length
     assert (first.verify_steps, first.accepted_tokens, first.generated_tokens, first.seconds) == (None,) * 4
     assert (second.verify_steps, second.seconds, second.generation_throughput) == (80, None, float("inf"))
+
+
+@pytest.mark.parametrize("rate", ["nan", "-nan", "inf"])
+def test_a_rate_that_is_no_number_says_nothing_about_the_release(rate):
+    (run,), _ = read(decode(rate=rate))
+    (alone,), _ = read(decode(rate="0.50"))
+    assert not math.isfinite(run.windows[0].printed_rate)
+    assert run.windows[0]._replace(printed_rate=0.5) == alone.windows[0]
 
 
 @pytest.mark.parametrize(

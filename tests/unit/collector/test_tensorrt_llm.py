@@ -176,7 +176,7 @@ PIECES = [
 
 
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=8)), max_size=40).map(b"".join))
-@settings(max_examples=2000 if SOAK else 200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2000 if SOAK else 200, suppress_health_check=[HealthCheck.too_slow])
 def test_any_bytes_are_read(data):
     runs, reading = read(data)
     assert reading.torn_samples + reading.unread <= reading.lines

@@ -172,7 +172,7 @@ BEGINNING = (
 )
 
 
-@settings(max_examples=1_500 if SOAK else 150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1_500 if SOAK else 150, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(WHOLE, max_size=40).map(b"".join), st.sampled_from([300, 700, 2_000]), st.sampled_from([BEGINNING, b""])
 )
@@ -180,7 +180,12 @@ def test_any_lines_give_the_same(data, size, beginning):
     assert_the_same(beginning + data, size)
 
 
-@settings(max_examples=300 if SOAK else 30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_damaged_byte_behind_a_time_is_seen_beside_whole_lines_of_the_same_second():
+    lines = BEGINNING.splitlines(keepends=True)
+    assert_the_same(b"".join([*lines, lines[-1].replace(b"10:00:00 [", b"10:00:005["), lines[-1]]))
+
+
+@settings(max_examples=300 if SOAK else 30, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, len(LOGS) - 1), st.integers(0, 1 << 30))
 def test_recordings_with_bytes_changed_give_the_same(log, seed):
     chance = random.Random(seed)

@@ -95,7 +95,7 @@ def test_one_wrapping_changes_no_row(log, name):
     assert counted(reading) == counted(plain)
 
 
-@settings(max_examples=200 if SOAK else 20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200 if SOAK else 20, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(sorted(LOGS)),
     st.lists(st.sampled_from(sorted(WRAPS)), min_size=2, max_size=4),

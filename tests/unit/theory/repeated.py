@@ -8,5 +8,5 @@ from hypothesis import settings
 
 SOAK = os.environ.get("DRAFTSCOPE_SOAK") == "1"
 
-checks = settings(max_examples=500 if SOAK else 50, deadline=None, derandomize=not SOAK, database=None)
+checks = settings(max_examples=500 if SOAK else 50, derandomize=not SOAK, database=None)
 """For properties."""
