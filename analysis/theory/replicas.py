@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from analysis.theory.divergence import divergence_test
 from analysis.theory.intervals import Interval
@@ -61,16 +61,19 @@ def compare_replicas(
     siblings accept nothing are not judged.
     """
     verdicts: list[ReplicaVerdict] = []
-    for unit, own in replicas.items():
-        others = [figures for name, figures in replicas.items() if name != unit]
-        steps = math.fsum(figures.steps for figures in others)
+    all_steps = np.array([figures.steps for figures in replicas.values()], dtype=float)
+    rates = np.array([figures.interval.accepted_per_step for figures in replicas.values()], dtype=float)
+    errors = np.array([_error(figures.interval) for figures in replicas.values()], dtype=float)
+    for index, (unit, own) in enumerate(replicas.items()):
+        others = np.arange(len(replicas)) != index
+        steps = float(all_steps[others].sum())
         if steps == 0:
             continue
-        pooled = math.fsum(figures.steps * figures.interval.accepted_per_step for figures in others) / steps
-        siblings = min(pooled, statistics.median(figures.interval.accepted_per_step for figures in others))
+        pooled = float((all_steps * rates)[others].sum()) / steps
+        siblings = min(pooled, float(np.median(rates[others])))
         if siblings == 0:
             continue
-        pooled_error = math.hypot(*(figures.steps * _error(figures.interval) for figures in others)) / steps
+        pooled_error = float(np.sqrt((((all_steps * errors)[others]) ** 2).sum())) / steps
         test = divergence_test(own.interval, siblings, settings.replica_margin, pooled_error, settings)
         verdicts.append(
             ReplicaVerdict(

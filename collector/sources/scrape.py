@@ -57,6 +57,30 @@ class _Telling(NamedTuple):
     above: tuple[bool, ...]
 
 
+class _Asking:
+    """A scrape on its way: the path to ask for next, and what came of it in the end."""
+
+    def __init__(self, steps: Generator[str, Answer, Scrape]) -> None:
+        self.path = ""
+        self.scrape: Scrape | None = None
+        self._steps = steps
+        self._move(partial(next, steps))
+
+    def answered(self, answer: Answer) -> None:
+        """Go on with an answer."""
+        self._move(partial(self._steps.send, answer))
+
+    def failed(self, error: SourceError) -> None:
+        """Go on where there was none."""
+        self._move(partial(self._steps.throw, error))
+
+    def _move(self, move: Callable[[], str]) -> None:
+        try:
+            self.path = move()
+        except StopIteration as done:
+            self.scrape = done.value
+
+
 class Scraper:
     """Scrapes one engine, again and again.
 
@@ -99,35 +123,29 @@ class Scraper:
         """
         if not isinstance(self.endpoint, Endpoint):
             raise TypeError("an endpoint that is waited for is scraped by scrape_async")
-        steps = self.steps()
-        move: Callable[[], str] = partial(next, steps)
-        while True:
+        asking = _Asking(self.steps())
+        while asking.scrape is None:
             try:
-                path = move()
-            except StopIteration as done:
-                scraped: Scrape = done.value
-                return scraped
-            try:
-                move = partial(steps.send, self.endpoint.get(path))
+                answer = self.endpoint.get(asking.path)
             except SourceError as error:
-                move = partial(steps.throw, error)
+                asking.failed(error)
+            else:
+                asking.answered(answer)
+        return asking.scrape
 
     async def scrape_async(self) -> Scrape:
         """Ask once, through an :class:`AsyncEndpoint`; otherwise as :meth:`scrape`."""
         if not isinstance(self.endpoint, AsyncEndpoint):
             raise TypeError("an endpoint that blocks is scraped by scrape")
-        steps = self.steps()
-        move: Callable[[], str] = partial(next, steps)
-        while True:
+        asking = _Asking(self.steps())
+        while asking.scrape is None:
             try:
-                path = move()
-            except StopIteration as done:
-                scraped: Scrape = done.value
-                return scraped
-            try:
-                move = partial(steps.send, await self.endpoint.get(path))
+                answer = await self.endpoint.get(asking.path)
             except SourceError as error:
-                move = partial(steps.throw, error)
+                asking.failed(error)
+            else:
+                asking.answered(answer)
+        return asking.scrape
 
     def steps(self) -> Generator[str, Answer, Scrape]:
         """The paths to ask for, one after the other; each is answered, or the error is thrown in. Returns the scrape."""
