@@ -11,7 +11,16 @@ from collector.domain.runs import Reading, UnreadShape
 from collector.storage.bulk import insert_or_keep
 from collector.storage.documents import from_document, to_document
 from collector.storage.lines import forget_unused_lines
-from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, RUN_EVENTS, RUN_SOURCES, SOURCES
+from collector.storage.tables import (
+    DECODE_SAMPLES,
+    HOUR_SAMPLES,
+    LIVE_STREAMS,
+    MINUTE_SAMPLES,
+    PREFILL_SAMPLES,
+    RUN_EVENTS,
+    RUN_SOURCES,
+    SOURCES,
+)
 
 _COUNTS = ("lines", "engine_lines", "understood", "unread", "torn_samples", "oversize_lines")
 
@@ -80,7 +89,14 @@ def save_progress(
 
 
 def forget_from(connection: Connection, source_id: int, offset: int, *, all_events: bool = False) -> None:
-    """Delete what was read of a source at or behind an offset, and its provisional (or all) events."""
+    """Delete what was read of a source at or behind an offset, and its provisional (or all) events.
+
+    The source is about to be read from its beginning: what its windows were added up to is deleted as well, because
+    all of them come again.
+    """
+    streams = select(LIVE_STREAMS.c.id).where(LIVE_STREAMS.c.source_id == source_id)
+    for table in (MINUTE_SAMPLES, HOUR_SAMPLES):
+        connection.execute(delete(table).where(table.c.stream_id.in_(streams)))
     runs = [run_id for _, run_id in runs_of_source(connection, source_id)]
     for table in (DECODE_SAMPLES, PREFILL_SAMPLES):
         columns = table.c
