@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from shutil import rmtree
 from types import ModuleType
@@ -37,6 +38,7 @@ from collector.domain.arguments import UNSEEN
 from collector.domain.errors import MalformedInput, RefusedError, UnreadableInput
 from collector.domain.windows import PrefillWindow, Window
 from collector.storage.bulk import add_rows
+from collector.storage.check import orphans
 from collector.storage.engine import Database
 from collector.storage.packing import pack_counts, pack_figures, unpack_counts, unpack_figures
 from collector.storage.partitions import SPANS, make_room
@@ -48,6 +50,7 @@ from collector.storage.tables import (
     METADATA,
     PREFILL_SAMPLES,
     REPORTS,
+    RUNS,
     SERIES_SAMPLES,
 )
 from collector.storage.types import Instant, Json, SeenJson, dump_json, load_json
@@ -85,9 +88,13 @@ def export_database(database: Database, folder: Path, progress: Progress = _sile
         StorageError: the database refused.
     """
     arrow, parquet = _pyarrow()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RefusedError("the folder is not empty", where=str(folder), hint="give a new one")
     try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RefusedError(
+                "the folder is not empty" if folder.is_dir() else "this is no folder",
+                where=str(folder),
+                hint="give a new one",
+            )
         folder.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except OSError as error:
@@ -200,8 +207,8 @@ def import_database(database: Database, folder: Path, progress: Progress = _sile
         RefusedError: the database is not empty, or pyarrow is not installed.
         StorageError: the database refused; nothing was stored.
     """
-    _, parquet = _pyarrow()
-    rows = _manifest(folder)["rows"]
+    arrow, parquet = _pyarrow()
+    rows = _rows_told(folder)
     with database.transaction() as connection:
         for table in _tables():
             if connection.execute(select(func.count()).select_from(table)).scalar_one():
@@ -212,24 +219,32 @@ def import_database(database: Database, folder: Path, progress: Progress = _sile
                     hint="give a new one: DRAFTSCOPE_DATABASE_URL=sqlite:///FILE",
                 )
         for table in _tables():
-            done = 0
-            for part in _stored_batches(parquet, folder / f"{table.name}.parquet"):
-                _store(connection, table, part)
-                done += len(part)
+            inward = _inward(table)
+            there = done = 0
+            for part in _stored_batches(arrow, parquet, folder, table):
+                try:
+                    stored = [inward(row) for row in part]
+                except (KeyError, OverflowError, TypeError, ValueError) as error:
+                    raise _damaged(folder, f"{table.name} holds what cannot be read: {error}") from None
+                done += _store(connection, table, stored)
+                there += len(part)
                 progress(table.name, done)
-            if done != rows.get(table.name):
-                raise MalformedInput(
-                    "the export is damaged",
-                    why=f"{table.name} has {done} rows of {rows.get(table.name)}",
-                    where=str(folder),
-                    hint="export again",
-                )
+            if not there == done == rows.get(table.name):
+                twice = f", {there - done} of them twice" if there != done else ""
+                raise _damaged(folder, f"{table.name} has {there} rows of {rows.get(table.name)}{twice}")
             _restart_numbers(connection, table)
-        _link_runs(connection, parquet, folder)
-    return dict(rows)
+        if lost := orphans(connection):
+            raise _damaged(folder, lost[0])
+        _link_runs(connection, _stored_batches(arrow, parquet, folder, RUNS))
+    return rows
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _damaged(where: Path, why: str) -> MalformedInput:
+    return MalformedInput("the export is damaged", why=why, where=str(where), hint="export again")
+
+
+def _rows_told(folder: Path) -> dict[str, int]:
+    """How many rows each table of an export has, as it says itself."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except OSError as error:
@@ -248,12 +263,20 @@ def _manifest(folder: Path) -> dict[str, Any]:
             where=str(folder),
             hint="import it with that release, then draftscope db upgrade",
         )
-    return manifest
+    rows = manifest.get("rows")
+    if not isinstance(rows, dict):
+        raise _damaged(folder, f"{MANIFEST} does not say how many rows there are")
+    return rows
 
 
-def _stored_batches(parquet: ModuleType, path: Path) -> Iterator[list[dict[str, Any]]]:
+def _stored_batches(
+    arrow: ModuleType, parquet: ModuleType, folder: Path, table: Table
+) -> Iterator[list[dict[str, Any]]]:
+    path = folder / f"{table.name}.parquet"
     try:
         with parquet.ParquetFile(path) as file:
+            if not file.schema_arrow.equals(_schema(arrow, table)):
+                raise _damaged(path, "its columns are not those that an export writes")
             for part in file.iter_batches(_BATCH):
                 yield part.to_pylist()
     except (OSError, ValueError) as error:
@@ -263,24 +286,27 @@ def _stored_batches(parquet: ModuleType, path: Path) -> Iterator[list[dict[str, 
 _LINKS: Final = ("previous_run_id", "baseline_run_id")
 
 
-def _store(connection: Connection, table: Table, part: list[dict[str, Any]]) -> None:
+def _inward(table: Table) -> Callable[[dict[str, Any]], Any]:
+    """What makes a row of a file one to store: a tuple for tables of plain numbers, else values by column."""
     if table is LIVE_SAMPLES:
-        rows = [_live_inward(row) for row in part]
-        make_room(connection, [table], {row[1] for row in rows})
-        add_rows(connection, table, rows)
-        return
-    inward = [(column.name, _from_plain(column)) for column in table.columns]
+        return _live_inward
+    columns = [(column.name, _from_plain(column)) for column in table.columns if column.name not in _LINKS]
     if table.name in _NUMBERS:
-        if table.name in SPANS:
-            make_room(connection, [table], {row["bucket"] for row in part})
-        rows = [tuple(stored(row[name]) for name, stored in inward) for row in part]
-        if connection.dialect.name == "sqlite":
-            rows = [tuple("nan" if value != value else value for value in row) for row in rows]  # noqa: PLR0124
-        add_rows(connection, table, rows)
-        return
-    dicts = [{name: stored(row[name]) for name, stored in inward if name not in _LINKS} for row in part]
-    if dicts:
-        connection.execute(insert(table), dicts)
+        return lambda row: tuple(plain(row[name]) for name, plain in columns)
+    return lambda row: {name: plain(row[name]) for name, plain in columns}
+
+
+def _store(connection: Connection, table: Table, rows: list[Any]) -> int:
+    """Store rows; returns how many of them were new."""
+    if table.name not in _NUMBERS:
+        if rows:
+            connection.execute(insert(table), rows)
+        return len(rows)
+    if table.name in SPANS:
+        make_room(connection, [table], {row[1] for row in rows})
+    if connection.dialect.name == "sqlite":
+        rows = [tuple("nan" if value != value else value for value in row) for row in rows]  # noqa: PLR0124
+    return add_rows(connection, table, rows)
 
 
 def _from_plain(column: Column[Any]) -> Callable[[Any], Any]:
@@ -312,14 +338,12 @@ def _live_inward(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["stream_id"], row["at"], row["place"], pack_figures(window, prefill)
 
 
-def _link_runs(connection: Connection, parquet: ModuleType, folder: Path) -> None:
+def _link_runs(connection: Connection, parts: Iterable[list[dict[str, Any]]]) -> None:
     """Runs point at one another, so that is done when all are there."""
-    runs = METADATA.tables["runs"]
-    for part in _stored_batches(parquet, folder / "runs.parquet"):
-        for row in part:
-            links = {name: row[name] for name in _LINKS if row[name] is not None}
-            if links:
-                connection.execute(update(runs).where(runs.c.id == row["id"]).values(links))
+    for row in chain.from_iterable(parts):
+        links = {name: row[name] for name in _LINKS if row[name] is not None}
+        if links:
+            connection.execute(update(RUNS).where(RUNS.c.id == row["id"]).values(links))
 
 
 def _restart_numbers(connection: Connection, table: Table) -> None:

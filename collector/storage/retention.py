@@ -54,9 +54,9 @@ class _Tier(NamedTuple):
 
 
 def _tiers(limits: Retention, now: float) -> list[_Tier]:
-    raw = bucket_of(now - limits.raw_hours * HOUR, MINUTE)
-    minutes = bucket_of(now - limits.minute_days * 24 * HOUR, HOUR)
-    hours = bucket_of(now - limits.hour_days * 24 * HOUR, HOUR)
+    raw = bucket_of(max(now - limits.raw_hours * HOUR, 0.0), MINUTE)  # who keeps all gives any large number
+    minutes = bucket_of(max(now - limits.minute_days * 24 * HOUR, 0.0), HOUR)
+    hours = bucket_of(max(now - limits.hour_days * 24 * HOUR, 0.0), HOUR)
     return [
         _Tier(LIVE_SAMPLES, "at", LIVE_STREAMS, raw),
         _Tier(MINUTE_SAMPLES, "bucket", LIVE_STREAMS, minutes),

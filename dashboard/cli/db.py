@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from collector.domain.errors import InputError, StorageError
 from dashboard.cli.console import EXIT_FINDINGS, errors, output
 from dashboard.cli.serve import ConfigOption
+
+if TYPE_CHECKING:
+    from collector.storage.engine import Database
+    from dashboard.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -61,14 +66,12 @@ def prune(
     """Delete samples that are older than [retention] says; watched engines keep their roll-ups."""
     from collector.storage.retention import due_cuts, let_go, prune_logs
     from collector.storage.retention import logs_before as logs_that_ended
-    from dashboard.database import open_configured
-    from dashboard.durations import duration
     from dashboard.settings import load_settings
 
     settings = load_settings(config)
     now = time.time()
-    ended = now - duration(logs_before, "--logs-before") if logs_before else None
-    with open_configured(settings.service.database_url) as database:
+    ended = _before(logs_before, now) if logs_before else None
+    with _existing(settings) as database:
         runs: list[tuple[int, int]] = []
         if dry_run:
             with database.reading() as connection:
@@ -84,7 +87,8 @@ def prune(
         console.print(f"{cut.table:<22} {cut.rows:>12,} rows before {until} UTC", markup=False, soft_wrap=True)
     if ended is not None:
         windows = sum(count for _, count in runs)
-        console.print(f"logs: {windows:,} windows of {len(runs):,} runs {verb} added up", markup=False, soft_wrap=True)
+        of_runs = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
+        console.print(f"logs: {windows:,} windows of {of_runs} {verb} added up", markup=False, soft_wrap=True)
     total = sum(cut.rows for cut in cuts)
     console.print(f"{total:,} rows {verb} deleted", markup=False, soft_wrap=True)
 
@@ -95,10 +99,9 @@ def export(
 ) -> None:
     """Write the whole database as Parquet files, which pandas, DuckDB and others read."""
     from collector.storage.archive import export_database
-    from dashboard.database import open_configured
     from dashboard.settings import load_settings
 
-    with open_configured(load_settings(config).service.database_url) as database:
+    with _existing(load_settings(config)) as database:
         rows = export_database(database, folder, _progress)
     _tell(rows, f"in {folder}")
 
@@ -119,17 +122,45 @@ def import_(
 def check(config: ConfigOption = None) -> None:
     """Look whether the database is whole: schema, file, keys, and roll-ups against what they were made of."""
     from collector.storage.check import check_database
-    from dashboard.database import open_configured
     from dashboard.settings import load_settings
 
     console, whole = output(), True
-    with open_configured(load_settings(config).service.database_url) as database:
+    with _existing(load_settings(config)) as database:
         for result in check_database(database):
             whole = whole and not result.problem
             state = f"problem: {result.problem}" if result.problem else "fine"
             console.print(f"{result.what:<40} {state}", markup=False, soft_wrap=True)
     if not whole:
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _existing(settings: Settings) -> Database:
+    """The database that the settings name, where there is one: an empty one would look well kept, and export as nothing.
+
+    Raises:
+        StorageError: there is none, or it cannot be opened.
+    """
+    from collector.storage.engine import stored_schema
+    from dashboard.database import address_of_database, open_configured
+
+    url = settings.service.database_url
+    name, found = stored_schema(address_of_database(url))
+    if found is None and name.startswith("sqlite"):
+        raise StorageError(
+            "there is no database yet",
+            where=name,
+            hint="draftscope ingest PATH makes it; DRAFTSCOPE_DATABASE_URL names another",
+        )
+    return open_configured(url)
+
+
+def _before(age: str, now: float) -> float:
+    """The instant so long ago. A number alone would be seconds to one and days to another."""
+    from dashboard.durations import duration
+
+    if age.strip().replace(".", "", 1).isdigit():
+        raise InputError(f"--logs-before {age!r} has no unit", hint="for instance 90d or 12h")
+    return max(now - duration(age, "--logs-before"), 0.0)
 
 
 def _progress(table: str, rows: int) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import select, text
 
@@ -127,10 +130,39 @@ def test_an_export_of_sqlite_becomes_the_same_database_on_a_server(
             assert len(load_run(connection, run_id).windows) == 3
 
 
-@pytest.mark.parametrize("damage", ["no manifest", "missing file", "cut file", "missing rows", "other schema"])
-def test_a_damaged_export_leaves_the_database_empty(sqlite_database: Database, tmp_path: Path, damage: str) -> None:
+def altered(folder: Path, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    path = folder / f"{table}.parquet"
+    pq.write_table(change(pq.read_table(path)), path)
+
+
+def with_column(name: str, value: Any, kind: pa.DataType) -> Callable[[pa.Table], pa.Table]:
+    return lambda rows: rows.set_column(rows.schema.get_field_index(name), name, pa.array([value] * len(rows), kind))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("no manifest", "no whole export; draftscope.json"),
+        ("missing file", "runs.parquet"),
+        ("cut file", "arguments.parquet"),
+        ("missing rows", "arguments has"),
+        ("no rows", "does not say how many rows"),
+        ("other schema", "its schema is 0000"),
+        ("a column less", "its columns are not those"),
+        ("another type", "its columns are not those"),
+        ("no JSON", "runs holds what cannot be read"),
+        ("an origin that is none", "live_samples holds what cannot be read"),
+        ("rows twice", "of them twice"),
+        ("rows of no run", "run_id 99 is not in runs"),
+    ],
+)
+def test_a_damaged_export_leaves_the_database_empty(
+    sqlite_database: Database, tmp_path: Path, damage: str, said: str
+) -> None:
     folder = tmp_path / "export"
     ingest(sqlite_database, [LOG], now=lambda: START)
+    with sqlite_database.transaction() as connection:
+        scrape(connection, [window(START)])
     export_database(sqlite_database, folder)
     manifest = json.loads((folder / MANIFEST).read_text())
     if damage == "no manifest":
@@ -143,10 +175,24 @@ def test_a_damaged_export_leaves_the_database_empty(sqlite_database: Database, t
     elif damage == "missing rows":
         manifest["rows"]["arguments"] += 1
         (folder / MANIFEST).write_text(json.dumps(manifest))
-    else:
+    elif damage == "no rows":
+        (folder / MANIFEST).write_text(json.dumps({**manifest, "rows": None}))
+    elif damage == "other schema":
         (folder / MANIFEST).write_text(json.dumps({**manifest, "schema": "0000"}))
+    elif damage == "a column less":
+        altered(folder, "decode_samples", lambda rows: rows.drop_columns(["accepted_at"]))
+    elif damage == "another type":
+        altered(folder, "runs", with_column("started_at", "yesterday", pa.string()))
+    elif damage == "no JSON":
+        altered(folder, "runs", with_column("labels", "{", pa.string()))
+    elif damage == "an origin that is none":
+        altered(folder, "live_samples", with_column("origin", "heaven", pa.string()))
+    elif damage == "rows twice":
+        altered(folder, "decode_samples", lambda rows: pa.concat_tables([rows, rows]))
+    else:
+        altered(folder, "decode_samples", with_column("run_id", 99, pa.int64()))
     with open_database(f"sqlite:///{tmp_path / 'other.db'}") as other:
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match=said):
             import_database(other, folder)
         assert not any(everything(other).values())
 
@@ -192,6 +238,29 @@ def test_windows_of_old_logs_are_added_up_when_asked(filled: Database) -> None:
     with filled.reading() as connection:
         assert run_states(connection) == states
         assert connection.execute(text("SELECT count(*) FROM decode_samples")).scalar_one() == 0
+
+
+def test_a_log_that_grows_after_its_windows_were_added_up_is_counted_once(database: Database, tmp_path: Path) -> None:
+    lines = LOG.read_bytes().splitlines(keepends=True)
+    log = tmp_path / "server.log"
+    log.write_bytes(b"".join(lines[:-6]))
+    ingest(database, [log], now=lambda: START)
+    part = totals(database)
+    pruned = sum(windows for _, windows in prune_logs(database, NOW * 2))
+    ingest(database, [log], now=lambda: START)
+    assert totals(database) == part
+    log.write_bytes(b"".join([*lines, *lines[-6:]]))
+    ingest(database, [log], now=lambda: START)
+    whole = totals(database)
+    with database.reading() as connection:
+        (run,) = list_runs(connection).runs
+        assert len(load_run(connection, run.id).windows) >= pruned > 0
+    with open_database(f"sqlite:///{tmp_path / 'other.db'}") as other:
+        ingest(other, [log], now=lambda: START)
+        assert totals(other) == whole
+    assert sum(windows for _, windows in prune_logs(database, NOW * 2)) >= pruned
+    assert totals(database) == whole
+    assert problems(database) == []
 
 
 @pytest.mark.parametrize(
