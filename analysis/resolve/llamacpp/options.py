@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final
 
 from analysis.resolve.base import Launch
-from analysis.resolve.llamacpp.engine import ARGUMENTS, N_MAX, Stage, set_types, step, types_of
+from analysis.resolve.llamacpp.engine import ARGUMENTS, N_MAX, READ, Stage, defaults, set_types, step, types_of
 
 _INSTEAD: Final = {
     "draft_max": ("--draft-max", "--spec-draft-n-max or --spec-ngram-mod-n-max"),
@@ -26,6 +28,18 @@ _VARIABLES: Final = {
     "LLAMA_ARG_SPEC_SYNTH_LEN": "spec_synth_len",
     "LLAMA_ARG_SPEC_SYNTH_RATES": "spec_synth_rates",
 }
+_NUMBERS: Final[Mapping[str, type]] = {
+    "parallel": int,
+    "spec_synth_len": float,
+    **{
+        flag: type(value)
+        for release in READ
+        for flag, value in defaults(release).items()
+        if isinstance(value, int | float)
+    },
+}
+_WHOLE: Final = re.compile(r"\s*[+-]?\d+")
+_REAL: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _TEXT: Final = ("spec_type", "spec_draft_model", "spec_draft_hf", "spec_draft_sampling", "spec_synth_rates")
 
 
@@ -45,10 +59,33 @@ def variables(launch: Launch) -> None:
         text = launch.environment.get(name)
         if text is None or launch.given(flag) or not launch.has(flag):
             continue
-        if flag in _TEXT:
-            launch[flag] = text
-        else:
-            launch[flag] = float(text) if "." in text else int(text)
+        launch[flag] = text if flag in _TEXT else _read(launch, flag, text, f'environment variable "{name}"')
+
+
+@step(
+    "llamacpp-33",
+    "Value that is no number",
+    when="an option that counts or weighs is given a text",
+    then="the number that the text begins with is taken; a text that begins with none is refused",
+    source=ARGUMENTS,
+    stage=Stage.PARSE,
+    sets=tuple(_NUMBERS),
+)
+def texts(launch: Launch) -> None:
+    """``std::stoi`` and ``std::stof`` stop at the first character that is none of a number's."""
+    for flag in _NUMBERS:
+        text = launch.requested.get(flag)
+        if isinstance(text, str) and flag not in launch.depends:
+            launch[flag] = _read(launch, flag, text, f'argument "--{flag.replace("_", "-")}"')
+
+
+def _read(launch: Launch, flag: str, text: str, named: str) -> int | float:
+    """The number that an option's text begins with."""
+    real = _NUMBERS[flag] is float
+    found = (_REAL if real else _WHOLE).match(text)
+    if found is None:
+        launch.reject(f"error while handling {named}: {'stof' if real else 'stoi'}", "SystemExit")
+    return float(found[0]) if real else int(found[0])
 
 
 @step(
