@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis import words
-from analysis.base import Outcome, Rule
+from analysis.base import Outcome, Rule, cannot_look
 from analysis.figures import Pooled
 from analysis.promise import Promise
 from analysis.theory.intervals import CONSERVATIVE
@@ -46,6 +46,8 @@ class AcceptanceBelowValidation(Rule):
 
     def check(self, speculating: RunView, acceptance: Pooled, promise: Promise) -> Outcome:
         """The divergence test with the margin for this depth and temperature."""
+        if promise.expected_length <= 1:
+            raise cannot_look("the validation figures promise no accepted draft", "--validation-accuracy X")
         test = promise.test(acceptance)
         if test.verdict != "divergent":
             return

@@ -11,7 +11,10 @@ from typing import ClassVar, Final
 from collector.domain.drafts import Measure, Reference, Vocabulary
 from collector.models.scalars import Output
 
-FIGURE: Final = r"\d+(?:\.\d+)?(?:e-?\d+)?\s?%?"
+_ENDS: Final = r"(?!\.?\w)"
+"""Behind a number: not the rest of one that was damaged."""
+NUMBER: Final = rf"\d{{1,15}}(?:\.\d+)?(?:e-?\d{{1,3}})?{_ENDS}"
+FIGURE: Final = rf"\d{{1,15}}(?:\.\d+)?(?:e-?\d{{1,3}})?\s?%?{_ENDS}"
 """A number or percentage, as a part of patterns."""
 _TEMPERATURE: Final = re.compile(r"\btemperature\b\W{1,3}(\d+(?:\.\d+)?)", re.IGNORECASE)
 # The order matters: a conditional figure's note also names the earlier tokens.

@@ -15,13 +15,13 @@ from typing import ClassVar, Final
 
 from collector.domain.drafts import Measure, Reference, Vocabulary
 from collector.models.scalars import Output
-from collector.models.trainers.base import Found, Trainer
+from collector.models.trainers.base import NUMBER, Found, Trainer
 
 _LINE: Final = re.compile(
-    r"(?P<set>Train|Test) Epoch \[(?P<epoch>\d+)/\d+\], position (?P<position>\d+), +Acc: (?P<accuracy>[\d.]+)"
+    rf"(?P<set>Train|Test) Epoch \[(?P<epoch>\d+)/\d+\], position (?P<position>\d+), +Acc: (?P<accuracy>{NUMBER})"
 )
-_COVERAGE: Final = re.compile(r"top \d+ token frequency ratio: (?P<share>[\d.]+)%")
-_PERCENT: Final = re.compile(r"(?P<set>Train|Test) Accuracy: (?P<accuracy>[\d.]+)%")
+_COVERAGE: Final = re.compile(rf"top \d+ token frequency ratio: (?P<share>{NUMBER})%")
+_PERCENT: Final = re.compile(rf"(?P<set>Train|Test) Accuracy: (?P<accuracy>{NUMBER})%")
 
 
 class EagleTrainer(Trainer):

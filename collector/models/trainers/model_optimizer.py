@@ -14,17 +14,16 @@ from typing import ClassVar, Final
 
 from collector.domain.drafts import Measure, Reference, Vocabulary
 from collector.models.scalars import Output
-from collector.models.trainers.base import Found, Trainer
+from collector.models.trainers.base import NUMBER, Found, Trainer
 
-_NUMBER: Final = r"\d+(?:\.\d+)?(?:e-?\d+)?"
 _TRAINING: Final = re.compile(r"Step \d+ Training Acc: \[(?P<values>[^\]]*)\]")
-_ESTIMATED: Final = re.compile(rf"Step \d+ Estimated Training AR: (?P<length>{_NUMBER})")
-_MEASURED: Final = re.compile(rf"Step \d+ AR: (?P<length>{_NUMBER})")
+_ESTIMATED: Final = re.compile(rf"Step \d+ Estimated Training AR: (?P<length>{NUMBER})")
+_MEASURED: Final = re.compile(rf"Step \d+ AR: (?P<length>{NUMBER})")
 _REPORT: Final = re.compile(r"==== AR Validation Results \(osl=(?P<tokens>\d+), steps=(?P<steps>\d+)\) ====")
-_ALL: Final = re.compile(rf"^\s*ALL: (?P<length>{_NUMBER})")
+_ALL: Final = re.compile(rf"^\s*ALL: (?P<length>{NUMBER})")
 _SAMPLES: Final = re.compile(r"^\s*Samples: (?P<count>\d+)")
 _MEGATRON: Final = re.compile(r"(?P<kind>EAGLE Top-1|Medusa Training Accuracy): \[(?P<values>.*)\]")
-_TENSOR: Final = re.compile(rf"(?:tensor\()?(?P<value>{_NUMBER})(?:,\s*device=[^)]*)?\)?")
+_TENSOR: Final = re.compile(rf"(?:tensor\()?(?P<value>{NUMBER})(?:,\s*device=[^)]*)?\)?")
 _REAL_LOOP: Final = "measured by drafting and verifying MT-Bench prompts, greedy, with short answers"
 
 
@@ -108,7 +107,7 @@ def _printed(output: Output) -> Found | None:
     for number in range(len(output.lines), 0, -1):
         match = _TRAINING.search(output.lines[number - 1])
         if match is not None:
-            values = tuple(float(value) for value in re.findall(_NUMBER, match["values"]))
+            values = tuple(float(value) for value in re.findall(NUMBER, match["values"]))
             return _of_batches(values, number, "") if values else None
     return None
 

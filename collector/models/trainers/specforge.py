@@ -15,10 +15,10 @@ from typing import ClassVar, Final
 
 from collector.domain.drafts import Measure, Reference, Vocabulary
 from collector.models.scalars import Output, Scalars
-from collector.models.trainers.base import Found, Trainer
+from collector.models.trainers.base import NUMBER, Found, Trainer
 
 _LINE: Final = re.compile(
-    r"Eval - Step (?P<step>\d+) \[\d+/\d+\], position (?P<position>\d+), +Acc: (?P<accuracy>[\d.]+)"
+    rf"Eval - Step (?P<step>\d+) \[\d+/\d+\], position (?P<position>\d+), +Acc: (?P<accuracy>{NUMBER})"
 )
 _STEP: Final = re.compile(r"\bstep \d+: \{")
 

@@ -13,10 +13,10 @@ from typing import ClassVar, Final
 
 from collector.domain.drafts import Measure, Reference, Vocabulary
 from collector.models.scalars import Output, Scalars
-from collector.models.trainers.base import Found, Trainer
+from collector.models.trainers.base import NUMBER, Found, Trainer
 
 _LINE: Final = re.compile(
-    r"\beval: loss=[\d.]+, acc=(?P<accuracy>[\d.]+), sim_acc_len=(?P<length>[\d.]+)", re.IGNORECASE
+    rf"\beval: loss={NUMBER}, acc=(?P<accuracy>{NUMBER}), sim_acc_len=(?P<length>{NUMBER})", re.IGNORECASE
 )
 
 

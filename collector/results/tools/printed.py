@@ -15,7 +15,7 @@ from collector.results.tools.base import Tool
 
 _HEAD: Final = re.compile(r"=+ Serving Benchmark Result =+")
 _LINE: Final = re.compile(r"\s*(?P<name>[A-Za-z][^:]{2,60}):\s+(?P<value>-?[\d.]+(?:e[-+]?\d+)?)\s*$")
-_POSITION: Final = re.compile(r"\s*Position (?P<index>\d+):\s+(?P<percent>[\d.]+)\s*$")
+_POSITION: Final = re.compile(r"\s*Position (?P<index>\d+):\s+(?P<percent>\d{1,3}(?:\.\d+)?)\s*$")
 
 
 class Printed(Tool):
