@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
-from enum import StrEnum
 from typing import Any
 
+from collector.domain.conditions import Aspect, Condition
 from collector.domain.errors import StorageError
 from collector.formats import formats
 from collector.formats.base import self_check
@@ -19,25 +19,6 @@ from dashboard.feeding import Feeding
 from dashboard.judging import judged_as
 from dashboard.pages import figures
 from dashboard.settings import Settings
-
-
-class Condition(StrEnum):
-    """How an aspect is. ``NOT_SET`` is no fault: nobody asked for it."""
-
-    READING = "reading"
-    NOT_SET = "not set up"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class Aspect:
-    """One thing: its name, its condition, what is to be said, and what to do."""
-
-    name: str
-    condition: Condition
-    says: str
-    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

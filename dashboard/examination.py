@@ -7,12 +7,11 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from collector.domain.conditions import Aspect, Condition
 from collector.domain.errors import DraftscopeError
 from dashboard.settings import Settings, load_settings
 
@@ -41,25 +40,11 @@ _TOLD_EVENTS: Final = {
 }
 
 
-class Health(StrEnum):
-    """How an aspect is."""
-
-    FINE = "fine"
-    READING = "reading"
-    MISSING = "not available"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One aspect of one thing: how it is, and what to try."""
+class Check(NamedTuple):
+    """One aspect of one thing."""
 
     about: str
-    aspect: str
-    health: Health
-    told: str
-    hint: str = ""
+    seen: Aspect
 
 
 def examine(config: Path | None = None, *, now: Callable[[], float] = time.time) -> list[Check]:
@@ -69,31 +54,39 @@ def examine(config: Path | None = None, *, now: Callable[[], float] = time.time)
         settings = load_settings(config)
     except DraftscopeError as error:
         return [*checks, _failed("settings", "file", error), *_formats()]
-    checks.append(Check("settings", "file", Health.FINE, "read", ""))
+    checks.append(_check("settings", "file", Condition.FINE, "read", ""))
     return [*checks, *_database(settings, now), *_targets(settings), *_formats()]
 
 
 def document(checks: Iterable[Check]) -> dict[str, Any]:
     """The same as plain values."""
-    return {"schema": SCHEMA, "checks": [{**asdict(check), "health": check.health.value} for check in checks]}
+    rows = [
+        {"about": about, "aspect": seen.name, "health": seen.condition.value, "told": seen.says, "hint": seen.hint}
+        for about, seen in checks
+    ]
+    return {"schema": SCHEMA, "checks": rows}
+
+
+def _check(about: str, name: str, condition: Condition, says: str, hint: str = "") -> Check:
+    return Check(about, Aspect(name, condition, says, hint))
 
 
 def _failed(about: str, aspect: str, error: DraftscopeError) -> Check:
     why = f" ({error.why})" if error.why else ""
-    return Check(about, aspect, Health.ERROR, f"{error.what}{why}", error.hint)
+    return _check(about, aspect, Condition.ERROR, f"{error.what}{why}", error.hint)
 
 
 def _product() -> Iterator[Check]:
     from importlib.metadata import version
 
-    yield Check(
-        "draftscope", "release", Health.FINE,
+    yield _check(
+        "draftscope", "release", Condition.FINE,
         f"{version('draftscope')}, Python {platform.python_version()}, {platform.system()}",
     )  # fmt: skip
     for extra, (module, purpose) in EXTRAS.items():
         there = importlib.util.find_spec(module) is not None
-        yield Check(
-            "draftscope", f"extra {extra}", Health.FINE if there else Health.MISSING, purpose,
+        yield _check(
+            "draftscope", f"extra {extra}", Condition.FINE if there else Condition.MISSING, purpose,
             "" if there else f'pip install "draftscope[{extra}]"',
         )  # fmt: skip
 
@@ -114,15 +107,15 @@ def _database(settings: Settings, now: Callable[[], float]) -> Iterator[Check]:
         return
     latest = "no run yet" if not runs else f"the latest of its runs is {runs[0].id} ({runs[0].source})"
     hint = "" if runs else "draftscope ingest LOG, draftscope scrape URL, or [[targets]] in the settings"
-    yield Check("database", "open", Health.FINE, f"{database.name}: {latest}", hint)
+    yield _check("database", "open", Condition.FINE, f"{database.name}: {latest}", hint)
     for run, earlier in followed:
-        yield Check(
-            f"run {run.id}", "restart", Health.FINE,
+        yield _check(
+            f"run {run.id}", "restart", Condition.FINE,
             f"{_when(run.started_at)}began in place of run {max(earlier)}: counters begin anew with it",
         )  # fmt: skip
     for run_id, event in events:
-        yield Check(
-            f"run {run_id}", event.kind, Health.WARNING, f"{_when(event.at)}{_TOLD_EVENTS[event.kind]} ({event.evidence.text})",
+        yield _check(
+            f"run {run_id}", event.kind, Condition.WARNING, f"{_when(event.at)}{_TOLD_EVENTS[event.kind]} ({event.evidence.text})",
             "look at the engine's log around that time",
         )  # fmt: skip
 
@@ -135,8 +128,8 @@ def _targets(settings: Settings) -> Iterator[Check]:
     from dashboard.targets import find_all
 
     if not settings.targets:
-        yield Check(
-            "targets", "settings", Health.MISSING, "no engine is watched",
+        yield _check(
+            "targets", "settings", Condition.MISSING, "no engine is watched",
             'write [[targets]] with url = "http://HOST:PORT" into draftscope.toml',
         )  # fmt: skip
         return
@@ -150,21 +143,15 @@ def _targets(settings: Settings) -> Iterator[Check]:
 
 def _probed(found: Found) -> list[Check]:
     """What can be seen of one engine now."""
-    from collector.sources.probe import Reach, probe
+    from collector.sources.probe import probe
     from collector.sources.scrape import Scraper
 
-    health = {
-        Reach.READING: Health.READING,
-        Reach.PARTLY: Health.WARNING,
-        Reach.MISSING: Health.MISSING,
-        Reach.FAILED: Health.ERROR,
-    }
     try:
         with found.endpoint() as endpoint:
             aspects = probe(Scraper(endpoint))
     except DraftscopeError as error:
         return [_failed(found.shown, "metrics", error)]
-    return [Check(found.shown, item.name, health[item.reach], item.told, item.hint) for item in aspects]
+    return [Check(found.shown, aspect) for aspect in aspects]
 
 
 def _formats() -> Iterator[Check]:
@@ -174,8 +161,8 @@ def _formats() -> Iterator[Check]:
 
     for log_format in formats():
         problems = self_check(log_format)
-        yield Check(
-            "formats", log_format.engine, Health.ERROR if problems else Health.READING,
+        yield _check(
+            "formats", log_format.engine, Condition.ERROR if problems else Condition.READING,
             problems[0] if problems else f"{len(log_format.samples)} samples of {len(log_format.lines)} kinds of lines",
             "a fault of draftscope: please report it" if problems else "",
         )  # fmt: skip

@@ -10,11 +10,12 @@ import pandas as pd
 from fastapi import APIRouter, Path, Query, Request
 
 from analysis.base import Rule, catalogue, find_rule
+from collector.domain.conditions import Aspect
 from collector.domain.quantities import QUANTITIES
 from collector.domain.runs import Role
 from dashboard.api.errors import ErrorDocument
 from dashboard.charts.base import numbers, thin
-from dashboard.doctor import Aspect, Doctor
+from dashboard.doctor import Doctor
 from dashboard.store import RunRow, RunStore, row_of
 
 MOST_POINTS: Final = 2_000

@@ -34,7 +34,8 @@ def doctor(
     form: Annotated[Form, typer.Option("--format", help="Form of the list.")] = Form.TEXT,
 ) -> None:
     """Look at settings, database, every target and the formats: what works, what does not, and what to try."""
-    from dashboard.examination import Health, document, examine
+    from collector.domain.conditions import Condition
+    from dashboard.examination import document, examine
 
     checks = examine(config)
     if form is Form.JSON:
@@ -43,16 +44,18 @@ def doctor(
         sys.stdout.write(json.dumps(document(checks), indent=2, ensure_ascii=False) + "\n")
     else:
         _print(checks)
-    failed = any(check.health is Health.ERROR for check in checks)
+    failed = any(check.seen.condition is Condition.ERROR for check in checks)
     raise typer.Exit(EXIT_FINDINGS if failed else EXIT_FINE)
 
 
 def _print(checks: Sequence[Check]) -> None:
     from rich.table import Table
 
-    from dashboard.examination import Health
+    from collector.domain.conditions import Condition
 
-    styles = {Health.ERROR: "bold red", Health.WARNING: "yellow", Health.MISSING: "dim"}
+    styles = {
+        Condition.ERROR: "bold red", Condition.WARNING: "yellow", Condition.PARTLY: "yellow", Condition.MISSING: "dim"
+    }  # fmt: skip
     about = ""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
@@ -62,11 +65,12 @@ def _print(checks: Sequence[Check]) -> None:
         if check.about != about:
             about = check.about
             table.add_row(f"[bold]{_plain(about)}[/bold]")
-        style = styles.get(check.health, "")
-        health = f"[{style}]{check.health.value}[/{style}]" if style else check.health.value
-        table.add_row(f"  {_plain(check.aspect)}", health, _plain(check.told))
-        if check.hint:
-            table.add_row("", "", _plain(f"try: {check.hint}"))
+        seen = check.seen
+        style = styles.get(seen.condition, "")
+        condition = f"[{style}]{seen.condition.value}[/{style}]" if style else seen.condition.value
+        table.add_row(f"  {_plain(seen.name)}", condition, _plain(seen.says))
+        if seen.hint:
+            table.add_row("", "", _plain(f"try: {seen.hint}"))
     output().print(table)
 
 

@@ -14,8 +14,8 @@ from dashboard.cli.serve import ConfigOption
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from collector.domain.conditions import Aspect
     from collector.domain.errors import DraftscopeError
-    from collector.sources.probe import Aspect
     from dashboard.targets import Found
 
 group = typer.Typer(help="Engines that are watched: [[targets]] of the settings.", no_args_is_help=True)
@@ -81,14 +81,15 @@ def probe_targets(
 
 def _answers(found: Found) -> bool:
     """Test one address and print what came out; whether its metrics can be read."""
-    from collector.sources.probe import Reach, probe
+    from collector.domain.conditions import Condition
+    from collector.sources.probe import probe
     from collector.sources.scrape import Scraper
 
     output().print(found.shown, markup=False, style="bold")
     with found.endpoint() as endpoint:
         aspects = probe(Scraper(endpoint))
     _print(aspects)
-    return all(aspect.reach is not Reach.FAILED for aspect in aspects)
+    return all(aspect.condition is not Condition.ERROR for aspect in aspects)
 
 
 def _print(aspects: Sequence[Aspect]) -> None:
@@ -96,7 +97,7 @@ def _print(aspects: Sequence[Aspect]) -> None:
 
     table = Table.grid(padding=(0, 2))
     for aspect in aspects:
-        table.add_row(f"  {aspect.name}", aspect.reach.value, aspect.told)
+        table.add_row(f"  {aspect.name}", aspect.condition.value, aspect.says)
         if aspect.hint:
             table.add_row("", "", f"try: {aspect.hint}")
     output().print(table)

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from collector.domain.conditions import Aspect, Condition
 from collector.domain.errors import DraftscopeError, InputError, MalformedInput, SourceError, UnknownName
 from collector.scraping import Recorder
 from collector.sources.discovery import addresses_of_name, groups_of_file
 from collector.sources.http import Endpoint
-from collector.sources.probe import Aspect, Reach, probe
+from collector.sources.probe import probe
 from collector.sources.scrape import Scrape, Scraper
 from collector.storage.engine import Database
 from collector.storage.runs import list_runs, load_run
@@ -156,35 +157,37 @@ def aspects(url: str, **options: Any) -> dict[str, Aspect]:
 @pytest.mark.parametrize(
     ("name", "reaches", "words"),
     [
-        ("vllm/eagle3", {"configuration": Reach.PARTLY}, {"acceptance": "by position", "engine": "vLLM 0.32.0"}),
+        ("vllm/eagle3", {"configuration": Condition.PARTLY}, {"acceptance": "by position", "engine": "vLLM 0.32.0"}),
         ("vllm/eagle3-mixed-temperature", {}, {"configuration": "arguments that run", "latency": "5 histograms"}),
-        ("vllm/baseline", {"acceptance": Reach.MISSING, "configuration": Reach.PARTLY}, {"acceptance": "does not speculate"}),
-        ("llamacpp/draft-near", {"latency": Reach.MISSING}, {"acceptance": "by position", "engine": "llama.cpp b11434"}),
+        ("vllm/baseline", {"acceptance": Condition.MISSING, "configuration": Condition.PARTLY}, {"acceptance": "does not speculate"}),
+        ("llamacpp/draft-near", {"latency": Condition.MISSING}, {"acceptance": "by position", "engine": "llama.cpp b11434"}),
         (
             "llamacpp/b9093-draft-near",
-            {"acceptance": Reach.MISSING, "engine": Reach.PARTLY, "latency": Reach.MISSING},
+            {"acceptance": Condition.MISSING, "engine": Condition.PARTLY, "latency": Condition.MISSING},
             {"acceptance": "it drafts (draft_model) and counts no drafts"},
         ),
     ],
 )  # fmt: skip
-def test_what_is_seen_and_what_is_not_is_said(name: str, reaches: dict[str, Reach], words: dict[str, str]) -> None:
+def test_what_is_seen_and_what_is_not_is_said(name: str, reaches: dict[str, Condition], words: dict[str, str]) -> None:
     with recorded(name, only=slice(-1, None)) as served:
         seen = aspects(served.url)
-    assert {key: aspect.reach for key, aspect in seen.items() if aspect.reach is not Reach.READING} == reaches
+    assert {
+        key: aspect.condition for key, aspect in seen.items() if aspect.condition is not Condition.READING
+    } == reaches
     for key, text in words.items():
-        assert text in seen[key].told
+        assert text in seen[key].says
 
 
 def test_sglang_is_seen_whole() -> None:
     with replay("0.5.23-eagle3", only=slice(-1, None)) as served:
         seen = aspects(served.url)
-    assert {aspect.reach for aspect in seen.values()} == {Reach.READING}
+    assert {aspect.condition for aspect in seen.values()} == {Condition.READING}
 
 
 def test_an_engine_that_does_not_answer_is_one_error() -> None:
     seen = aspects(f"127.0.0.1:{free_port()}")
     assert list(seen) == ["metrics"]
-    assert seen["metrics"].reach is Reach.FAILED
+    assert seen["metrics"].condition is Condition.ERROR
     assert seen["metrics"].hint
 
 
