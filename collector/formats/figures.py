@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 WHOLE: Final = rb"\d{1,15}"
-DECIMAL: Final = rb"\d{1,15}(?:\.\d{1,15})?"
+DECIMAL: Final = rb"\d{1,15}(?:\.\d{1,24})?"
 FIGURE: Final = rb"-?" + DECIMAL + rb"|-?nan|-?inf"
 """What C prints of a floating-point number."""
 DECIMALS: Final = rb"(?:" + DECIMAL + rb"(?:, *" + DECIMAL + rb")*)?"

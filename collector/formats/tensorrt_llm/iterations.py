@@ -21,7 +21,7 @@ from collector.formats.figures import DECIMAL
 ITERATIONS: Final = 40
 """Iterations of one window: as many as SGLang puts into a line."""
 
-_PAIR = re.compile(rb"'?(\w+)'?\s*[=:]\s*(?:np\.\w+\()?'?(-?" + DECIMAL + rb"(?:e[+-]?\d{1,3})?)(ms|s)?\b")
+_PAIR = re.compile(rb"'?(\w+)'?\s*[=:]\s*(?:np\.\w+\()?'?(-?" + DECIMAL + rb"(?:e[+-]?\d{1,3})?)(ms|s)?\b(?!\.[\d.])")
 _DATE = re.compile(r"(?:(\d{4})-(\d\d)-(\d\d)|(\d\d)-(\d\d)-(\d{4}))[ T-](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?")
 
 
