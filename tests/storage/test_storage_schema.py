@@ -3,18 +3,23 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import create_engine, inspect, select, text
 
 from collector.domain.errors import StorageError
+from collector.ingest import ingest
 from collector.storage import schema
+from collector.storage.check import check_database
 from collector.storage.engine import Database, open_database
 from collector.storage.tables import METADATA
+from tests.storage.test_storage_tiers import START, scrape, window
 
 ROOT = Path(__file__).parents[2]
+LOG = ROOT / "tests" / "golden" / "logs" / "sglang" / "0.5.11-eagle3" / "log.txt"
 
 
 def test_models_and_migrations_agree(database: Database) -> None:
@@ -70,6 +75,41 @@ def test_postgresql_asks_before_it_is_migrated(postgres_url: str) -> None:
     with open_database(postgres_url, migrate=True) as database:
         assert schema.current(database.engine) == schema.head()
     open_database(postgres_url).close()
+
+
+def rows_of(database: Database) -> dict[str, list[Any]]:
+    with database.reading() as connection:
+        tables = [METADATA.tables[name] for name in inspect(connection).get_table_names() if name in METADATA.tables]
+        return {
+            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key.columns))]
+            for table in tables
+        }
+
+
+def test_a_database_of_the_first_schema_is_brought_up_to_date_with_its_rows(database_url: str) -> None:
+    from alembic import command
+
+    with open_database(database_url, migrate=True) as database:
+        with database.engine.begin() as connection:
+            config = schema.alembic_config()
+            config.attributes["connection"] = connection
+            command.downgrade(config, "0001")
+        ingest(database, [LOG])
+        with database.transaction() as connection:
+            scrape(connection, [window(START), window(START + 15)])
+        before = rows_of(database)
+    assert len(before) < len(METADATA.tables)
+    assert {"decode_samples", "live_samples", "hour_samples"} <= {name for name, rows in before.items() if rows}
+    if database_url.startswith("postgresql"):
+        with pytest.raises(StorageError, match="older schema") as caught:
+            open_database(database_url)
+        assert caught.value.why == f"its schema is 0001, this release needs {schema.head()}"
+        assert caught.value.hint == "draftscope db upgrade, or draftscope serve --migrate"
+    with open_database(database_url, migrate=database_url.startswith("postgresql")) as database:
+        after = rows_of(database)
+        assert {name: after[name] for name in before} == before
+        assert not any(rows for name, rows in after.items() if name not in before)
+        assert [result for result in check_database(database) if result.problem] == []
 
 
 def test_a_newer_schema_is_refused_and_left_alone(database_url: str) -> None:
