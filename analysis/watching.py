@@ -154,8 +154,11 @@ def _resumed(state: Mapping[str, Any] | None) -> tuple[DriftDetector, Origin | N
 # ---- runs of a fleet
 
 
-def acceptance_of_late(minutes: Sequence[Minute]) -> dict[str, Any]:
-    """Acceptance over some minutes as a document; empty where nothing was verified."""
+def acceptance_of_late(minutes: Sequence[Minute], alike: Sequence[Any] = ()) -> dict[str, Any]:
+    """Acceptance over some minutes as a document; empty where nothing was verified.
+
+    ``alike`` is what runs have to share to be compared: models, method, depth.
+    """
     if not minutes:
         return {}
     steps = [minute.steps for minute in minutes]
@@ -169,15 +172,21 @@ def acceptance_of_late(minutes: Sequence[Minute]) -> dict[str, Any]:
     freedom = interval.degrees_of_freedom
     return {
         **asdict(interval), "degrees_of_freedom": None if freedom == math.inf else freedom, "steps": math.fsum(steps),
+        "alike": list(alike),
     }  # fmt: skip
 
 
 def among_siblings(watched: Watched) -> ReplicaVerdict | None:
-    """How a run stands to the others of its fleet of late; ``None`` where there is nobody to compare with.
+    """How a run stands to those of its fleet that draft as it does; ``None`` where there is nobody to compare with.
 
     A run that was behind stays so until it is back within the margin, so that the verdict does not flap.
     """
-    figures = {place: found for place, one in watched.recent.items() if (found := _figures(one)) is not None}
+    alike = watched.recent[watched.place].get("alike")
+    figures = {
+        place: found
+        for place, one in watched.recent.items()
+        if one.get("alike") == alike and (found := _figures(one)) is not None
+    }
     if watched.place not in figures or len(figures) < 2:
         return None
     verdict = next((one for one in compare_replicas(figures) if one.unit == watched.place), None)

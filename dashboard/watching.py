@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from analysis.drafting import drafting_of
 from analysis.watching import (
     MINUTE,
     RECENT_SECONDS,
@@ -31,6 +32,7 @@ from collector.storage.detectors import (
     save_run_standing,
 )
 from collector.storage.engine import Database
+from collector.storage.runs import load_arguments, load_stored
 
 
 def take_in(database: Database, run_id: int) -> None:
@@ -60,7 +62,7 @@ def _take_in(connection: Connection, run_id: int, last: int) -> None:
     fresh = [minute for minute in minutes if known is None or minute.at >= known.bucket + MINUTE]
     late = [minute for minute in minutes if minute.at >= last - RECENT_SECONDS]
     state = taken_in(None if known is None else known.state, fresh, series=len(others) + 1)
-    recent = acceptance_of_late(late)
+    recent = acceptance_of_late(late, _drafting_of(connection, run_id))
     save_run_standing(connection, run_id, group_id, Standing(last, state), recent)
     watched = load_watched(connection, run_id)
     verdict = None if watched is None else among_siblings(watched)
@@ -69,6 +71,14 @@ def _take_in(connection: Connection, run_id: int, last: int) -> None:
         state["behind"] = behind
         save_run_standing(connection, run_id, group_id, Standing(last, state), recent)
     _take_in_fleet(connection, group_id)
+
+
+def _drafting_of(connection: Connection, run_id: int) -> list[Any]:
+    """What runs share that can be compared: a deployment may try several drafts at once."""
+    run = load_stored(connection, run_id)
+    serving = run.serving
+    depth = drafting_of(run.engine, load_arguments(connection, run_id)).depth
+    return [serving.target_model, serving.draft_model, serving.method, depth]
 
 
 def _take_in_fleet(connection: Connection, group_id: int) -> None:

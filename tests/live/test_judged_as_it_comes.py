@@ -166,12 +166,17 @@ class Replica:
                 )  # fmt: skip
 
 
-def replicas(database: Database, rates: Sequence[Callable[[int], float]]) -> list[Replica]:
-    arguments = Arguments().with_effective(
-        {"method": "eagle3", "num_speculative_tokens": DEPTH, "served_model_name": "m"}, Evidence("a", 1, "b")
-    )
+def replicas(database: Database, rates: Sequence[Callable[[int], float]], depths: Sequence[int] = ()) -> list[Replica]:
     made = []
     for number, rate in enumerate(rates):
+        arguments = Arguments().with_effective(
+            {
+                "method": "eagle3",
+                "num_speculative_tokens": depths[number] if depths else DEPTH,
+                "served_model_name": "m",
+            },
+            Evidence("a", 1, "b"),
+        )
         with database.transaction() as connection:
             source = source_at(connection, f"http://gpu{number}:8000", at=START)
             record = RunRecord(
@@ -232,6 +237,14 @@ def test_one_replica_that_falls_is_told_from_the_traffic_of_its_fleet(database: 
 
     go_on(database, fleet, range(95, 150))
     assert set(map(tuple, judge(database, fleet, START + 150 * MINUTE).values())) == {()}
+
+
+def test_replicas_that_draft_otherwise_are_not_compared(database: Database) -> None:
+    fleet = replicas(database, [steady, steady, steady, lambda _minute: 0.5], [3, 3, 3, 2])
+    go_on(database, fleet, range(40))
+    assert set(map(tuple, judge(database, fleet, START + 40 * MINUTE).values())) == {()}
+    with database.reading() as connection:
+        assert len(load_watched(connection, fleet[0].run_id).recent) == 4
 
 
 def test_a_fall_of_the_whole_fleet_is_told_once_for_the_fleet(database: Database) -> None:
