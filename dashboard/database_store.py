@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from analysis.compare import compare_views
 from analysis.drafting import Drafting
-from analysis.history import view_of_figures
+from analysis.history import Step, view_of_figures
 from analysis.view import RunView
 from collector.domain.errors import UnknownName
 from collector.domain.findings import Question, State
@@ -63,19 +63,22 @@ class DatabaseStore:
 
         The data of an engine that is watched changes with every scrape: of its run the last judgement is given.
         """
-        number = run_number(run_id)
+        run, report, step = self._judged(run_number(run_id))
         with self._diagnoses.database.reading() as connection:
-            run = load_stored(connection, number)
-            stored = load_report(connection, number)
-            if stored is not None and self._stands(connection, stored, number):
+            return replace(report, history=history_of(connection, run, report, step))
+
+    def _judged(self, run_id: int) -> tuple[StoredRun, RunReport, Step | None]:
+        """A run, its report without a history, and what led to it from the run before."""
+        with self._diagnoses.database.reading() as connection:
+            run = load_stored(connection, run_id)
+            stored = load_report(connection, run_id)
+            if stored is not None and self._stands(connection, stored, run_id):
                 report = report_of(stored, run)
                 if report is not None:
-                    step = None if stored.step is None else step_of(stored.step)
-                    return replace(report, history=history_of(connection, run, report, step))
-        diagnosed = self._diagnoses.of(number)
+                    return run, report, None if stored.step is None else step_of(stored.step)
+        diagnosed = self._diagnoses.of(run_id)
         with self._diagnoses.database.reading() as connection:
-            step = step_into(connection, diagnosed)
-            return replace(diagnosed.report, history=history_of(connection, diagnosed.run, diagnosed.report, step))
+            return diagnosed.run, diagnosed.report, step_into(connection, diagnosed)
 
     def _stands(self, connection: Connection, stored: StoredReport, run_id: int) -> bool:
         """Whether a stored report still says how the run is."""
@@ -89,7 +92,7 @@ class DatabaseStore:
 
     def compare(self, run_ids: Sequence[str]) -> Compared:
         """Runs side by side, each as it was judged last."""
-        reports = tuple(self.report(run_id) for run_id in run_ids)
+        reports = tuple(self._judged(run_number(run_id))[1] for run_id in run_ids)
         with self._diagnoses.database.reading() as connection:
             views = [_view(load_facts(connection, run_number(report.id)), report) for report in reports]
         return Compared(compare_views(views, [f"run {report.id}" for report in reports]), reports)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import Thread
 from typing import Any, Final, Protocol
 
 import uvicorn
@@ -38,6 +39,7 @@ from dashboard.exporter.endpoint import Exporter, metrics_router
 from dashboard.feeding import Feeding
 from dashboard.judging import Sweep
 from dashboard.outbox import Outbox
+from dashboard.pages.templating import compile_all
 from dashboard.pushing import Pushing
 from dashboard.reminders import Reminders
 from dashboard.retaining import Retaining
@@ -145,6 +147,7 @@ def run_service(
     with _listening(service.host, service.port) as listening:
         announce(address_of(service.host, listening.getsockname()[1]))
         app = build_app(diagnoses, settings, collection, feeding, pushed)
+        Thread(target=compile_all, name="templates").start()
         if read_again is not None:
             app.state.reload = partial(_read_again, collection, feeding, read_again)
         asyncio.run(_serve(app, listening, workers, partial(_on_signal, app.state.reload)))

@@ -72,6 +72,12 @@ def environment() -> Environment:
     return made
 
 
+def compile_all() -> None:
+    """Compile every template, so that no page waits for it."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+
+
 def render(template: str, context: Mapping[str, Any]) -> str:
     """One page as text."""
     return environment().get_template(template).render(context, terms=Terms())
