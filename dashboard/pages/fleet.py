@@ -49,8 +49,11 @@ class Query:
             return False
         if self.engine and row.engine != self.engine:
             return False
+        words = self.text.lower().split()
+        if not words:
+            return True
         haystack = _searchable(row)
-        return all(word in haystack for word in self.text.lower().split())
+        return all(word in haystack for word in words)
 
     @property
     def filtered(self) -> bool:
