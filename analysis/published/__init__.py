@@ -94,7 +94,7 @@ def published_rows() -> tuple[Row, ...]:
         Row(
             method=item["method"],
             task=task_kind(item["dataset"]),
-            depth=int(item["k_steps"]) if item["k_steps"].isdigit() else None,
+            depth=int(item["k_steps"]) if item["k_steps"].isdecimal() else None,
             chain=item["topk"] in ("", "1"),
             length=float(item["tau_incl_bonus"]),
             target=item["target"],

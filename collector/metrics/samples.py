@@ -182,11 +182,16 @@ class UnitSeries:
     def positions(self, values: Sequence[float], name: str, label: str) -> tuple[float, ...] | None:
         """A counter of each draft position, from 0; ``None`` where it is not there, 0 for positions in between that are not."""
         found = {
-            int(series.labels[label]): values[position]
+            index: values[position]
             for position, series in self.of(name)
-            if series.labels.get(label, "").isdigit()
+            if (index := small_number(series.labels.get(label))) is not None
         }
         return tuple(found.get(i, 0.0) for i in range(max(found) + 1)) if found else None
+
+
+def small_number(text: str | None) -> int | None:
+    """The number of a rank or a draft position that a label states; ``None`` for all else, numbers above 999 included."""
+    return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) <= 3 else None
 
 
 def process_ids(table: SeriesTable) -> frozenset[str]:

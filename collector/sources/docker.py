@@ -127,7 +127,7 @@ def _group(container: Any, port: int) -> Group | None:
     """Where one container's engine answers; ``None`` where nothing says."""
     labels = container.get("Labels") or {}
     stated = labels.get(PORT_LABEL, "")
-    wanted = port or (int(stated) if stated.isdigit() else 0)
+    wanted = port or (int(stated) if stated.isdecimal() else 0)
     ports = sorted((item for item in container.get("Ports") or [] if item.get("Type") == "tcp"), key=_private)
     fitting = [item for item in ports if not wanted or wanted in (item.get("PrivatePort"), item.get("PublicPort"))]
     published = next((item for item in fitting if item.get("PublicPort")), None)

@@ -153,7 +153,7 @@ class Kubernetes:
 
 def _port(pod: Any, wanted: int) -> int:
     stated = (pod.metadata.annotations or {}).get(PORT_ANNOTATION, "")
-    if wanted or stated.isdigit():
+    if wanted or stated.isdecimal():
         return wanted or int(stated)
     return next((port.container_port for container in pod.spec.containers for port in container.ports or ()), 0)
 

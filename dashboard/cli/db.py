@@ -158,7 +158,7 @@ def _before(age: str, now: float) -> float:
     """The instant so long ago. A number alone would be seconds to one and days to another."""
     from dashboard.durations import duration
 
-    if age.strip().replace(".", "", 1).isdigit():
+    if age.strip().replace(".", "", 1).isdecimal():
         raise InputError(f"--logs-before {age!r} has no unit", hint="for instance 90d or 12h")
     return max(now - duration(age, "--logs-before"), 0.0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from analysis import words
 from analysis.base import Outcome, Rule, cannot_look
 from analysis.models import window
@@ -48,7 +50,7 @@ class DraftContextTooShort(Rule):
         """The draft's window against the served context, else against the target's window."""
         own = window(draft)
         limited = args.value(DRAFT_FLAG)
-        limited = int(limited) if isinstance(limited, (int, float)) and limited > 0 else None
+        limited = int(limited) if isinstance(limited, (int, float)) and 0 < limited < math.inf else None
         if limited is not None and (own is None or limited < own):
             own = limited
         elif limited is not None:
@@ -56,7 +58,11 @@ class DraftContextTooShort(Rule):
         if own is None:
             raise cannot_look("the draft's config names no window")
         served = next(
-            (int(value) for flag in CONTEXT_FLAGS if isinstance(value := args.value(flag), (int, float)) and value),
+            (
+                int(value)
+                for flag in CONTEXT_FLAGS
+                if isinstance(value := args.value(flag), (int, float)) and 0 < value < math.inf
+            ),
             None,
         )
         target = speculating.record.target_config

@@ -63,7 +63,7 @@ def _words(line: str, number: int) -> Iterator[Word]:
 
 def _first_of_command(words: list[str]) -> int:
     """The index after user, process and the other columns."""
-    index = 0 if words[0].isdigit() else 1
+    index = 0 if words[0].isdecimal() else 1
     while index < len(words) and _COLUMN.fullmatch(words[index]):
         index += 1
     return index

@@ -26,7 +26,7 @@ from collector.metrics.counting import ALONE, until_counted
 from collector.metrics.exposition import Sample, written
 from collector.metrics.llamacpp import names
 from collector.metrics.llamacpp.server import PROPERTIES, SLOTS, UNKNOWN_DRAFT, depth_option, read_documents
-from collector.metrics.samples import Samples, UnitSeries
+from collector.metrics.samples import Samples, UnitSeries, small_number
 
 PRINTED_DIGITS: Final = 6
 TOLD_FROM_ROUNDING: Final = 100
@@ -70,11 +70,14 @@ class LlamacppMetrics(EngineMetrics):
             spec_type = UNKNOWN_DRAFT
             evidence = Evidence(source, None, written(drafts))
             found["spec_type"] = Argument("spec_type", effective=spec_type, effective_evidence=evidence)
-        positioned = [sample for sample in kept if sample.name == names.ACCEPTED_AT]
+        positioned = {
+            place: sample
+            for sample in kept
+            if sample.name == names.ACCEPTED_AT and (place := small_number(sample.labels.get("position"))) is not None
+        }
         option = depth_option(spec_type)
         if positioned and option is not None:
-            deepest = max(positioned, key=lambda sample: int(sample.labels["position"]))
-            evidence = Evidence(source, None, written(deepest))
+            evidence = Evidence(source, None, written(positioned[max(positioned)]))
             found[option] = Argument(option, effective=len(positioned), effective_evidence=evidence)
         return Arguments(found)
 

@@ -17,7 +17,7 @@ from collector.metrics.base import (
     UnitState,
 )
 from collector.metrics.exposition import Sample, Series
-from collector.metrics.samples import Samples, SeriesTable, UnitSeries, process_ids
+from collector.metrics.samples import Samples, SeriesTable, UnitSeries, process_ids, small_number
 from collector.metrics.sglang import names
 from collector.metrics.sglang.acceptance import LARGEST_WIDTH, Definition, counts_since_start, interval_of
 from collector.metrics.sglang.server import read_server_info
@@ -55,7 +55,11 @@ class SglangMetrics(EngineMetrics):
         """One state a data-parallel rank, of the lowest tensor rank that reports for it."""
         given = Samples.of(samples)
         plain = Samples(given.table.derived(_plain_table), given.values)
-        kept = {int(sample.labels["dp_rank"]): sample.value for sample in plain.named(names.MEAN_LENGTH)}
+        kept = {
+            number: sample.value
+            for sample in plain.named(names.MEAN_LENGTH)
+            if (number := small_number(sample.labels.get("dp_rank"))) is not None
+        }
         means = kept or info.mean_lengths
         ranks = plain.table.derived(_Ranks)
         if not kept:
@@ -67,7 +71,7 @@ class SglangMetrics(EngineMetrics):
             unit = _unit_state(rank.series, plain.values)
             if len(ranks.ranks) == 1:
                 unit = _with_server(unit, ranks.server, plain.values, Definition.of(info.arguments))
-            mean = means.get(int(rank.name) if rank.name.isdigit() else 0)
+            mean = means.get(small_number(rank.name) or 0)
             units[_unit_name(rank.name, rank.lowest, info)] = _with_mean(unit, mean, info.arguments)
         return EngineState(
             at=at,
@@ -206,5 +210,4 @@ def _unit_name(rank: str, lowest: tuple[int, int], info: EngineInfo) -> str:
 
 
 def _number(series: Series, label: str) -> int:
-    text = series.labels.get(label, "0")
-    return int(text) if text.isdigit() else 0
+    return small_number(series.labels.get(label)) or 0

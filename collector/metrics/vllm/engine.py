@@ -19,7 +19,7 @@ from collector.metrics.base import (
 )
 from collector.metrics.counting import counted_interval
 from collector.metrics.exposition import Sample, written
-from collector.metrics.samples import Samples, SeriesTable, UnitSeries
+from collector.metrics.samples import Samples, SeriesTable, UnitSeries, small_number
 from collector.metrics.vllm import names
 from collector.metrics.vllm.server import SERVER_INFO, VERSION, cache_arguments, read_documents
 
@@ -68,10 +68,14 @@ class VllmMetrics(EngineMetrics):
             found[name] = Argument(name, effective=value, effective_evidence=Evidence(source, None, text))  # type: ignore[arg-type]
 
         plain = _plain(samples)
-        deepest = max(plain.named(names.ACCEPTED_AT), key=_position, default=None)
+        positioned = {
+            place: sample
+            for sample in plain.named(names.ACCEPTED_AT)
+            if (place := small_number(sample.labels.get("position"))) is not None
+        }
         known = plain.table.by_name.keys()
-        if deepest is not None:
-            tell(DEPTH, _position(deepest) + 1, written(deepest))
+        if positioned:
+            tell(DEPTH, max(positioned) + 1, written(positioned[max(positioned)]))
         elif names.EMITTED in known:
             tell("speculative_config.method", UNKNOWN_METHOD, f"{names.EMITTED} of the V0 engine is there")
         elif names.CACHE_USAGE[0] in known and not known & {names.DRAFTS, names.DRAFTED}:
@@ -157,8 +161,3 @@ def _plain(samples: Iterable[Sample]) -> Samples:
 
 def _plain_table(table: SeriesTable) -> SeriesTable:
     return table.renamed(names.SANITISED, names.PREFIX)
-
-
-def _position(sample: Sample) -> int:
-    text = sample.labels.get("position", "")
-    return int(text) if text.isdigit() else -1

@@ -67,6 +67,22 @@ def vllm(
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.parametrize(
+    "label", ['position="x"', 'position="²"', 'position="99999999999"', 'position="-1"', 'place="0"']
+)
+@pytest.mark.parametrize("engine", [VLLM, LLAMACPP], ids=lambda engine: engine.engine)
+def test_a_position_that_is_none_is_left_out(engine, label):
+    page = vllm() if engine is VLLM else llamacpp(400, decodes=200, drafts=100, accepted=(80, 50, 20), running=1)
+    name = "vllm:" if engine is VLLM else "llamacpp:"
+    odd = f"{name}spec_decode_num_accepted_tokens_per_pos_total{{{label}}} 7\n"
+    if engine is VLLM:
+        odd = odd.replace("{", '{engine="0",model_name="m",')
+    assert told(engine, page + odd) == told(engine, page)
+    (expected,) = state(engine, page).units.values()
+    (found,) = state(engine, page + odd).units.values()
+    assert found.accepted_at == expected.accepted_at == (80, 50, 20)
+
+
 # ---- vLLM
 
 
