@@ -20,6 +20,7 @@ from collector.storage.tables import (
     LIVE_SAMPLES,
     LIVE_STREAMS,
     MINUTE_SAMPLES,
+    SOURCES,
 )
 from collector.storage.tiers import HOUR, add_to_rollups, bucket_of, long_prefill, long_window, old_rollups
 from collector.storage.types import storable
@@ -177,8 +178,9 @@ def group_name(deployment: str | None, engine: str, served: str, target: str, dr
 
 
 def watched_runs(connection: Connection) -> set[int]:
-    """The runs that live metrics were read for."""
-    return set(connection.execute(select(_STREAMS.run_id).distinct()).scalars())
+    """The runs that live metrics were read for; those of logs that were added up (byte_offset) belong to no group."""
+    query = select(_STREAMS.run_id).join_from(LIVE_STREAMS, SOURCES, SOURCES.c.id == _STREAMS.source_id)
+    return set(connection.execute(query.where(SOURCES.c.byte_offset == 0).distinct()).scalars())
 
 
 def streams_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, Stream]:

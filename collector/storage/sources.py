@@ -94,9 +94,10 @@ def forget_from(connection: Connection, source_id: int, offset: int, *, all_even
     The source is about to be read from its beginning: what its windows were added up to is deleted as well, because
     all of them come again.
     """
-    streams = select(LIVE_STREAMS.c.id).where(LIVE_STREAMS.c.source_id == source_id)
+    added_up = LIVE_STREAMS.c.source_id == source_id
     for table in (MINUTE_SAMPLES, HOUR_SAMPLES):
-        connection.execute(delete(table).where(table.c.stream_id.in_(streams)))
+        connection.execute(delete(table).where(table.c.stream_id.in_(select(LIVE_STREAMS.c.id).where(added_up))))
+    connection.execute(delete(LIVE_STREAMS).where(added_up))
     runs = [run_id for _, run_id in runs_of_source(connection, source_id)]
     for table in (DECODE_SAMPLES, PREFILL_SAMPLES):
         columns = table.c

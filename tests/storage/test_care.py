@@ -23,6 +23,7 @@ from collector.storage.archive import MANIFEST, export_database, import_database
 from collector.storage.check import check_database
 from collector.storage.engine import Database, open_database
 from collector.storage.limits import Retention
+from collector.storage.live import streams_of, watched_runs
 from collector.storage.requests import append_requests
 from collector.storage.retention import due_cuts, let_go, prune_logs
 from collector.storage.runs import list_runs, load_run
@@ -249,12 +250,15 @@ def test_a_log_that_grows_after_its_windows_were_added_up_is_counted_once(databa
     pruned = sum(windows for _, windows in prune_logs(database, NOW * 2))
     ingest(database, [log], now=lambda: START)
     assert totals(database) == part
+    with database.reading() as connection:
+        assert watched_runs(connection) == set()
     log.write_bytes(b"".join([*lines, *lines[-6:]]))
     ingest(database, [log], now=lambda: START)
     whole = totals(database)
     with database.reading() as connection:
         (run,) = list_runs(connection).runs
         assert len(load_run(connection, run.id).windows) >= pruned > 0
+        assert streams_of(connection, [run.id]) == {}
     with open_database(f"sqlite:///{tmp_path / 'other.db'}") as other:
         ingest(other, [log], now=lambda: START)
         assert totals(other) == whole
