@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import Column, Connection, Row, Select, and_, func, insert, or_, select, update
 
 from collector.domain.arguments import UNSEEN, Argument, Arguments, LaunchCommand
 from collector.domain.deployments import Serving
@@ -40,6 +40,7 @@ NOWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]", "127.0.0.1", "::1", "lo
 
 _LARGE: Final = frozenset({"launch", "results", "latencies"})
 """Columns that no list shows."""
+_LISTED: Final = [column for column in RUNS.c if column.name not in _LARGE]
 
 SAME_START_SECONDS: Final = 1.0
 """Two readings of one process's start differ by less."""
@@ -397,8 +398,9 @@ def load_events(connection: Connection, kinds: Collection[str], *, since: float)
     return [(row.run_id, Event(row.kind, lines[row.run_id][row.line_id], row.at, row.figures)) for row in rows]
 
 
-def _row(connection: Connection, run_id: int) -> Row[Any]:
-    row = connection.execute(select(RUNS).where(RUNS.c.id == run_id)).one_or_none()
+def _row(connection: Connection, run_id: int, columns: Sequence[Column[Any]] | None = None) -> Row[Any]:
+    """A run's row, whole or these columns of it."""
+    row = connection.execute(select(*(columns or RUNS.c)).where(RUNS.c.id == run_id)).one_or_none()
     if row is None:
         raise UnknownName(f"no run has the id {run_id}", hint="draftscope runs list shows them")
     return row
@@ -420,7 +422,7 @@ def list_runs(
         UnknownName: ``following`` is not from here.
     """
     columns = RUNS.c
-    query = _chosen(select(RUNS), chosen or RunFilter())
+    query = _chosen(select(*_LISTED), chosen or RunFilter())
     if following is not None:
         moment, last_id = _position(following)
         query = query.where(or_(columns.listed_at < moment, and_(columns.listed_at == moment, columns.id < last_id)))
@@ -436,7 +438,7 @@ def load_stored(connection: Connection, run_id: int) -> StoredRun:
     Raises:
         UnknownName: no run has this id.
     """
-    return next(iter(_judged(connection, [_row(connection, run_id)])))
+    return next(iter(_judged(connection, [_row(connection, run_id, _LISTED)])))
 
 
 def latest_run(
@@ -451,8 +453,7 @@ def latest_run(
 
 def load_stored_runs(connection: Connection, run_ids: Sequence[int]) -> list[StoredRun]:
     """Runs as a list shows them, the latest first; ids that do not exist are left out."""
-    columns = [column for column in RUNS.c if column.name not in _LARGE]
-    query = select(*columns).where(RUNS.c.id.in_(run_ids)).order_by(RUNS.c.listed_at.desc(), RUNS.c.id.desc())
+    query = select(*_LISTED).where(RUNS.c.id.in_(run_ids)).order_by(RUNS.c.listed_at.desc(), RUNS.c.id.desc())
     return list(_judged(connection, connection.execute(query).all()))
 
 
