@@ -37,6 +37,9 @@ from collector.storage.windows import log_prefills, log_windows
 SLICE: Final = 50_000
 """Rows that one transaction deletes at most."""
 
+_PATIENCE: Final = "2s"
+"""How long a part that is read (by an export, say) is waited for: others wait behind. It goes the next time."""
+
 
 class Cut(NamedTuple):
     """What of a table is let go: rows before ``before`` (seconds since 1970). ``rows`` says how many there are."""
@@ -115,6 +118,7 @@ def _cut(database: Database, tier: _Tier) -> None:
             parts = parts_before(connection, tier.table.name, tier.before)
         for part in parts:  # a transaction each: a reader of several tables is never waited for in a circle
             with database.transaction() as connection:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
                 connection.exec_driver_sql(f"DROP TABLE IF EXISTS {part}")
         return
     with database.reading() as connection:

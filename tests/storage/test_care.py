@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import select, text
 
-from collector.domain.errors import InputError, RefusedError
+from collector.domain.errors import InputError, RefusedError, StorageError
 from collector.domain.requests import RequestResult
 from collector.domain.series import SeriesSample
 from collector.domain.windows import PrefillWindow
@@ -222,6 +222,24 @@ def test_what_is_older_than_it_is_kept_is_let_go_and_no_count_is_lost(filled: Da
     }
     assert totals(filled) == before
     assert problems(filled) == []
+
+
+def test_who_reads_for_long_keeps_what_is_read_and_it_goes_the_next_time(postgres_url: str) -> None:
+    with open_database(postgres_url, migrate=True) as database, open_database(postgres_url) as other:
+        with database.transaction() as connection:
+            scrape(connection, [window(START), window(START + 20 * DAY)])
+        count = text("SELECT count(*) FROM live_samples")
+        with other.reading() as reader:
+            assert reader.execute(count).scalar_one() == 2
+            with pytest.raises(StorageError, match="another process"):
+                let_go(database, Retention(), now=NOW)
+            with database.transaction() as connection:  # nobody waits for it
+                scrape(connection, [window(START + 20 * DAY + 15)])
+            assert reader.execute(count).scalar_one() == 2
+        assert sum(cut.rows for cut in let_go(database, Retention(), now=NOW)) > 0
+        with database.reading() as connection:
+            assert connection.execute(count).scalar_one() == 2
+        assert problems(database) == []
 
 
 def test_windows_of_old_logs_are_added_up_when_asked(filled: Database) -> None:
