@@ -43,9 +43,17 @@ def _buckets(samples: Samples, name: str) -> dict[float, float]:
     """Observations at or below each bound."""
     counts: dict[float, float] = {}
     for sample in samples.named(f"{name}_bucket"):
-        bound = float(sample.labels.get("le", "nan"))
+        bound = _bound(sample.labels.get("le", ""))
         counts[bound] = counts.get(bound, 0.0) + sample.value
     return counts
+
+
+def _bound(text: str) -> float:
+    """NaN for what is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _quantile(buckets: Mapping[float, float], rank: float) -> float | None:

@@ -66,6 +66,11 @@ def test_series_of_several_engines_are_one_distribution():
     assert both["time_to_first_token_seconds"].p50 == pytest.approx(0.25)
 
 
+def test_a_bound_that_is_no_number_is_left_out():
+    whole = histogram([0.2, 0.3, 0.7])
+    assert latencies(NAMES, [*whole, Sample("ttft_bucket", {"le": ":0.0"}, 3.0)]) == latencies(NAMES, whole)
+
+
 def test_nothing_observed_is_no_latency():
     assert latencies(NAMES, histogram([])) == {}
     assert latencies(NAMES, histogram([0.2]), histogram([0.2])) == {}
