@@ -29,6 +29,7 @@ from dashboard.alerts import Alerting
 from dashboard.api import findings, logs, requests, traces
 from dashboard.api.security import refuse_open_bind
 from dashboard.app import create_app, create_bare_app
+from dashboard.charts import base as charts
 from dashboard.collecting import Collection
 from dashboard.database import pushed_folder
 from dashboard.database_store import DatabaseStore
@@ -147,10 +148,16 @@ def run_service(
     with _listening(service.host, service.port) as listening:
         announce(address_of(service.host, listening.getsockname()[1]))
         app = build_app(diagnoses, settings, collection, feeding, pushed)
-        Thread(target=compile_all, name="templates").start()
+        Thread(target=_prepare_pages, name="pages").start()
         if read_again is not None:
             app.state.reload = partial(_read_again, collection, feeding, read_again)
         asyncio.run(_serve(app, listening, workers, partial(_on_signal, app.state.reload)))
+
+
+def _prepare_pages() -> None:
+    """Do once what the first page would wait for."""
+    compile_all()
+    charts.prepare()
 
 
 def _read_again(collection: Collection, feeding: Feeding, read: Callable[[], Settings]) -> tuple[int, int]:

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from collector.storage.traces import Trace
 from dashboard.charts import depth, over_time, positions, traces, windows
-from dashboard.charts.base import MAX_POINTS, Chart, colour, thin
+from dashboard.charts.base import MAX_POINTS, Chart, colour, finish, scatter, thin
 from dashboard.charts.over_time import AcceptanceLevels
 from dashboard.charts.overlays import Series, acceptance_lengths, line_of
 from dashboard.pages.run import run_page
-from tests.web.plots import built
 from tests.web.reports import load_windows
 
 LEVELS = AcceptanceLevels(1.8, 1.62, 1.98, 2.86, 3.27, 2.96, 6)
@@ -193,13 +192,14 @@ def test_plotly_knows_every_property_of_every_plot(frame, kimi, first_run):
         *("c-time", "c-positions", "c-conditional", "c-spread", "c-context", "c-batch", "c-depth", "c-throughput"),
         *("c-running", "c-lengths", "t-acceptance", "t-throughput", "t-step"),
     }  # fmt: skip
-    for chart in drawn:
-        assert built(chart.figure).data
+    assert all(chart.figure["data"] for chart in drawn)
 
 
 def test_a_misspelt_property_or_token_is_refused():
     with pytest.raises(ValueError, match="colour"):
-        built({"data": [{"type": "scatter", "marker": {"colour": colour("measured")}}], "layout": {}})
+        scatter(marker={"colour": colour("measured")})
+    with pytest.raises(ValueError, match="titel"):
+        finish([], {"titel": ""})
     with pytest.raises(ValueError, match="no token"):
         colour("meassured")
 
