@@ -314,10 +314,11 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
     figures = {
         "generation_throughput": Estimate(
             rate, max(0.0, rate - half) if known else None, rate + half if known else None, windows=windows
-        ),
-        "running_requests": Estimate(running, windows=windows),
-        "waiting_requests": Estimate(waiting, windows=windows),
+        )
     }
+    if math.isfinite(running):  # some windows of each unit say how many
+        figures["running_requests"] = Estimate(running, windows=windows)
+    figures["waiting_requests"] = Estimate(waiting, windows=windows)
     timed = pd.concat(steady_rows)
     timed = timed[timed["running_requests"].gt(0)]
     if not timed.empty:

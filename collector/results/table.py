@@ -12,6 +12,7 @@ from typing import Final
 from collector.domain.errors import MalformedInput
 from collector.domain.evidence import Evidence
 from collector.domain.results import BenchmarkRow, Latency
+from collector.results.content import number
 
 _SPELLINGS: Final[Mapping[str, str]] = {
     spelling: column
@@ -169,12 +170,11 @@ def _number(cell: str, evidence: Evidence) -> float:
     text = cell.replace(" ", "").removesuffix("x").removesuffix("%")
     if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
         text = text.replace(",", "")
-    try:
-        value = float(text)
-    except ValueError:
+    value = number(text)
+    if value is None:
         raise MalformedInput(
             f"{cell!r} is not a number", where=evidence.place, hint="leave a cell empty where nothing was measured"
-        ) from None
+        )
     return value / 100 if cell.endswith("%") else value
 
 

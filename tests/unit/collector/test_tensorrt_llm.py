@@ -179,6 +179,7 @@ PIECES = [
 @settings(max_examples=2000 if SOAK else 200, suppress_health_check=[HealthCheck.too_slow])
 def test_any_bytes_are_read(data):
     runs, reading = read(data)
-    assert reading.torn_samples + reading.unread <= reading.lines
+    pieces = reading.lines + data.count(b"\r")  # a line that a progress bar drew over is several
+    assert reading.torn_samples + reading.unread <= pieces
     for run in runs:
         assert len({window.position for window in run.windows}) == len(run.windows)
