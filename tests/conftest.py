@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ from tests.storage.postgres import postgres_server
 
 settings.register_profile("draftscope", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("draftscope")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's job in the background: programs that tests start would not hear an interrupt either.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SYSTEM_SERVER = os.environ.get("DRAFTSCOPE_TEST_DATABASE_URL", "")
 _SERVERS = ["wheel", "system"] if _SYSTEM_SERVER else ["wheel"]

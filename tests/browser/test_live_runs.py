@@ -70,7 +70,7 @@ def test_list_leads_to_a_watched_run_whose_range_is_picked_by_keyboard(open_page
     table = page.locator("figure:has(#t-acceptance) table")
     trace = service[0].state.store.report(run)
     assert trace.watched
-    assert len(table.locator("tbody tr").all()) in range(55, 62)
+    assert len(table.locator("tbody tr").all()) in range(45, 90)  # by minute, not the few hundred of a day
     page.reload()
     expect(page.locator("#range-1h")).to_have_attribute("aria-current", "true")
     for width in (390, 2560):

@@ -83,8 +83,8 @@ def rounds(
 def test_two_failures_then_acknowledged_then_resolved(
     database: Database, receiver_of: ReceiverOf, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "TIME_LIMIT_SECONDS", 0.5)
-    receiver = receiver_of(Answer(500), Answer(silent_seconds=1.5), Answer(503, {"Retry-After": "40"}), Answer(204))
+    monkeypatch.setattr(base, "TIME_LIMIT_SECONDS", 2.0)
+    receiver = receiver_of(Answer(500), Answer(silent_seconds=4.0), Answer(503, {"Retry-After": "40"}), Answer(204))
     channels = [webhook(receiver)]
     run = open_finding(database, channels, at=clock.now)
     resolve_finding(database, run, channels, at=clock.now)  # before anything was accepted
