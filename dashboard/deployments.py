@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
-from collector.storage.runs import NOWHERE, StoredRun
+from typing import Protocol
+
+from collector.domain.deployments import Serving
+from collector.storage.runs import NOWHERE
 from dashboard import names
 
 
-def deployment_of(run: StoredRun) -> str:
+class Named(Protocol):
+    """A run by what names it."""
+
+    @property
+    def id(self) -> int: ...  # noqa: D102
+
+    @property
+    def engine(self) -> str: ...  # noqa: D102
+
+    @property
+    def serving(self) -> Serving: ...  # noqa: D102
+
+    @property
+    def deployment(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def host(self) -> str: ...  # noqa: D102
+
+    @property
+    def port(self) -> int | None: ...  # noqa: D102
+
+
+def deployment_of(run: Named) -> str:
     """The name given in the settings, else engine, model, draft and method."""
     if run.deployment:
         return run.deployment
@@ -15,12 +40,12 @@ def deployment_of(run: StoredRun) -> str:
     return " ".join(part for part in parts if part)
 
 
-def model_of(run: StoredRun) -> str:
+def model_of(run: Named) -> str:
     """The name under which the target is served, "" where nobody states it."""
     return names.model(run.serving.served_model) or names.model(run.serving.target_model)
 
 
-def place_of(run: StoredRun) -> str:
+def place_of(run: Named) -> str:
     """Where a run stands, so that the next one there takes its place: host and port, else its deployment."""
     if run.host not in NOWHERE:
         return run.host if run.port is None else f"{run.host}:{run.port}"

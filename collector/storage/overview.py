@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, String, case, cast, func, literal, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, String, case, cast, func, literal, select
 
+from collector.domain.deployments import Serving
 from collector.domain.findings import Severity
 from collector.storage.deliveries import DeliveryStatus
 from collector.storage.findings import FindingState
-from collector.storage.runs import NOWHERE, StoredRun, load_stored_runs
-from collector.storage.tables import ALERT_DELIVERIES, FINDINGS, JUDGEMENTS, RUNS, SOURCES
+from collector.storage.runs import NOWHERE
+from collector.storage.tables import ALERT_DELIVERIES, FINDINGS, JUDGEMENTS, RUNS, SOURCES, VERDICTS
 
 _R = RUNS.c
-_SHOWN: Final = (
-    _R.id, _R.engine, _R.engine_version, _R.served_model, _R.target_model, _R.draft_model, _R.method, _R.deployment,
-    _R.host, _R.port, _R.source, _R.started_at,
-)  # fmt: skip
-"""What an exporter shows of a run besides labels, judgement and the last sign of life."""
+_NAMES: Final = (_R.id, _R.engine, _R.engine_version, _R.deployment, _R.host, _R.port, _R.started_at)
+_SERVING: Final = [_R[name] for name in Serving.__slots__]
+"""With the labels, what an exporter shows of a run besides its judgement and the last sign of life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,26 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """A run as it was judged last, and how many findings of each rule and severity are open on it."""
+    """What an exporter shows of a run: its names and how it was judged last.
 
-    run: StoredRun
-    open_findings: Mapping[tuple[str, Severity], int]
+    ``figures`` are the values of quantities by key, ``verdicts`` questions and their states, ``open_findings`` rules,
+    severities and how many are open.
+    """
+
+    id: int
+    engine: str
+    engine_version: str | None
+    deployment: str | None
+    host: str
+    port: int | None
+    started_at: float | None
+    labels: Mapping[str, str]
+    serving: Serving
+    judged_at: float | None
+    summary: Mapping[str, Any]
+    figures: Mapping[str, Any]
+    verdicts: tuple[tuple[str, str], ...]
+    open_findings: tuple[tuple[str, str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +92,19 @@ def present_runs(connection: Connection, *, since: float, most: int) -> Present:
     """
     rank = func.row_number().over(partition_by=_place(), order_by=(_R.listed_at.desc(), _R.id.desc()))
     alive = func.coalesce(_R.ended_at, _R.listed_at) >= since
-    ranked = (
-        select(*_SHOWN, _R.labels, _R.ended_at, _R.listed_at, rank.label("rank"))
-        .where(_R.sample.is_(False), alive)
-        .subquery()
-    )
-    columns, judged = ranked.c, JUDGEMENTS.c
+    ranked = select(_R.id, rank.label("rank")).where(_R.sample.is_(False), alive).subquery()
+    judged = JUDGEMENTS.c
+    version = (*_NAMES, *_SERVING, _R.source, cast(_R.labels, String), judged.judged_at, judged.state)
     query = (
-        select(*columns, judged.judged_at, judged.state, func.count().over().label("places"))
-        .join_from(ranked, JUDGEMENTS, judged.run_id == columns.id, isouter=True)
-        .where(columns.rank == 1)
-        .order_by(columns.listed_at.desc(), columns.id.desc())
+        select(*version, _R.ended_at, func.count().over().label("places"))
+        .join_from(ranked, RUNS, _R.id == ranked.c.id)
+        .join(JUDGEMENTS, judged.run_id == _R.id, isouter=True)
+        .where(ranked.c.rank == 1)
+        .order_by(_R.listed_at.desc(), _R.id.desc())
         .limit(most)
     )
     rows = connection.execute(query).all()
-    runs = [
-        PresentRun(
-            row.id,
-            (*row[: len(_SHOWN)], tuple(sorted(row.labels.items())), row.judged_at, row.state),
-            row.ended_at,
-            row.judged_at,
-        )
-        for row in rows
-    ]
+    runs = [PresentRun(row.id, tuple(row[: len(version)]), row.ended_at, row.judged_at) for row in rows]
     return Present(runs, rows[0].places - len(rows) if rows else 0)
 
 
@@ -113,19 +120,61 @@ def _place() -> Sequence[ColumnElement[str]]:
 
 
 def load_judged(connection: Connection, ids: Sequence[int]) -> Iterator[JudgedRun]:
-    """Runs as they were judged last; ids that do not exist are left out."""
-    findings: dict[int, dict[tuple[str, Severity], int]] = {}
-    columns = FINDINGS.c
+    """Runs as they were judged last, one after the other; ids that do not exist are left out."""
+    judged, verdicts, findings = JUDGEMENTS.c, VERDICTS.c, FINDINGS.c
+    open_ones = findings.state == FindingState.OPEN.value
     query = (
-        select(columns.run_id, columns.rule, columns.severity, func.count())
-        .where(columns.state == FindingState.OPEN.value, columns.run_id.in_(ids))
-        .group_by(columns.run_id, columns.rule, columns.severity)
-        .order_by(columns.run_id, columns.rule, columns.severity)
+        select(
+            *_NAMES,
+            _R.labels,
+            judged.judged_at,
+            judged.summary,
+            _listed(verdicts.question + " " + verdicts.state, verdicts.run_id == _R.id),
+            _listed(findings.rule + " " + cast(findings.severity, String), findings.run_id == _R.id, open_ones),
+            *_SERVING,
+        )
+        .join_from(RUNS, JUDGEMENTS, judged.run_id == _R.id, isouter=True)
+        .where(_R.id.in_(ids))
     )
-    for run_id, rule, severity, count in connection.execute(query):
-        findings.setdefault(run_id, {})[rule, Severity(severity)] = count
-    for run in load_stored_runs(connection, ids):
-        yield JudgedRun(run, findings.get(run.id, {}))
+    for (
+        run_id,
+        engine,
+        version,
+        deployment,
+        host,
+        port,
+        started_at,
+        labels,
+        judged_at,
+        known,
+        answered,
+        found,
+        *serving,
+    ) in connection.execute(query):
+        summary = known or {}
+        figures = {key: item.get("value") for key, item in summary.get("quantities", {}).items()}
+        yield JudgedRun(
+            run_id, engine, version, deployment, host, port, started_at, labels, Serving(*serving),
+            judged_at, summary, figures, _verdicts(answered), _findings(found),
+        )  # fmt: skip
+
+
+def _listed(text: ColumnElement[str], *where: ColumnElement[bool]) -> ScalarSelect[Any]:
+    """This text of all rows beneath one another: far fewer rows are read."""
+    return select(func.aggregate_strings(text, "\n")).where(*where).scalar_subquery()
+
+
+@lru_cache(maxsize=1024)
+def _verdicts(listed: str | None) -> tuple[tuple[str, str], ...]:
+    pairs = (line.partition(" ") for line in sorted((listed or "").splitlines()))
+    return tuple((question, state) for question, _, state in pairs)
+
+
+@lru_cache(maxsize=1024)
+def _findings(listed: str | None) -> tuple[tuple[str, str, int], ...]:
+    counted = Counter((listed or "").splitlines())
+    pairs = ((line.partition(" "), count) for line, count in sorted(counted.items()))
+    return tuple((rule, Severity(int(severity)).word, count) for (rule, _, severity), count in pairs)
 
 
 def load_health(connection: Connection) -> Health:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -24,8 +25,12 @@ from dashboard.exporter.choices import TAKEN
 MOST_POSITIONS: Final = 16
 """Positions of a draft that have series of their own."""
 
-_STATES: Final = tuple(State)
-_number: Final[Callable[[float], str]] = floatToGoString
+_STATES: Final = tuple(state.value for state in State)
+_EXPONENT_FROM: Final = 1e6
+"""Where the library begins to write exponents; smaller numbers it leaves to Python."""
+_with_exponent: Final[Callable[[float], str]] = floatToGoString
+_ANY_RUN: Final = "\0"
+"""Stands for the number of a run."""
 
 Values = Iterable[tuple[Sequence[str], float]]
 """Values of the labels of each series, and the series' own."""
@@ -55,23 +60,30 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class RunFamily(Family):
-    """A family with series of every present run: ``of`` gives them, without their first label, ``run``."""
+    """A family with series of every present run.
 
-    of: Callable[[JudgedRun], Values] = lambda _: ()
+    ``lines`` writes those of a run letter by letter as the library does, labels sorted, in a third of the time. Either
+    format has the same.
+    """
 
-    def lines(self, judged: JudgedRun) -> str:
-        """A run's lines as they stand in either format; the library takes several times as long for them."""
-        begin = f'{self.name}{{run="{judged.run.id}"'
-        names = self.labels[1:]
-        return "".join(
-            f"{begin}{''.join(map(_label, names, labels))}}} {_number(value)}\n" for labels, value in self.of(judged)
-        )
+    lines: Callable[[JudgedRun], str] = lambda _: ""
 
 
-def _label(name: str, value: str) -> str:
-    if "\\" in value or '"' in value or "\n" in value:
-        value = value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-    return f',{name}="{value}"'
+def line_of(name: str, run: int, value: Any) -> str:
+    """A series that has no label but the run's number; none where its value is not known."""
+    number = _number(value)
+    return f'{name}{{run="{run}"}} {number}\n' if number else ""
+
+
+def _number(value: Any) -> str:
+    """A finite number, "" for all else."""
+    if type(value) not in (int, float) or not math.isfinite(value):
+        return ""
+    return repr(float(value)) if value < _EXPONENT_FROM else _with_exponent(value)
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 AGE: Final = Family("draftscope_data_age_seconds", "Time since the last sign of life of a run.", ("run",))
@@ -79,55 +91,54 @@ AGE: Final = Family("draftscope_data_age_seconds", "Time since the last sign of 
 
 def info(allowed: Sequence[str] = ()) -> RunFamily:
     """The names of a run, and those of its free labels that are allowed."""
+    labels = tuple(sorted((*TAKEN, *allowed)))
 
-    def values(judged: JudgedRun) -> Values:
-        run = judged.run
-        version = "" if run.engine_version is None else str(run.engine_version)
-        method = run.summary.get("method", run.serving.method) or ""
-        draft = names.model(run.serving.draft_model)
-        known = (deployment_of(run), place_of(run), run.engine, version, method, model_of(run), draft)
-        yield (*known, *(run.labels.get(label, "") for label in allowed)), 1
+    def lines(judged: JudgedRun) -> str:
+        known = {
+            **judged.labels,
+            "run": str(judged.id),
+            "deployment": deployment_of(judged),
+            "replica": place_of(judged),
+            "engine": judged.engine,
+            "engine_version": judged.engine_version or "",
+            "method": judged.summary.get("method", judged.serving.method) or "",
+            "model": model_of(judged),
+            "draft": names.model(judged.serving.draft_model),
+        }
+        shown = ",".join([f'{label}="{_escaped(known.get(label, ""))}"' for label in labels])
+        return f"draftscope_run_info{{{shown}}} 1.0\n"
 
     text = "The run at a place (replica); always 1. Joins names to the other families."
-    return RunFamily("draftscope_run_info", text, (*TAKEN, *allowed), values)
+    return RunFamily("draftscope_run_info", text, labels, lines)
 
 
-def _figure(name: str, key: str) -> RunFamily:
-    """A family that is one quantity of the judged run."""
+def _figure(name: str, text: str, of: Callable[[JudgedRun], Any]) -> RunFamily:
+    return RunFamily(name, text, ("run",), lambda judged: line_of(name, judged.id, of(judged)))
+
+
+def _quantity(name: str, key: str) -> RunFamily:
     quantity = QUANTITIES[key]
-    return RunFamily(name, f"{quantity.label}: {quantity.definition}", ("run",), _once(lambda run: _value(run, key)))
+    return _figure(name, f"{quantity.label}: {quantity.definition}", lambda judged: judged.figures.get(key))
 
 
 def _by_position(name: str, key: str) -> RunFamily:
     quantity = QUANTITIES[key]
 
-    def values(judged: JudgedRun) -> Values:
-        listed = _value(judged, key)
-        for position, value in enumerate(listed[:MOST_POSITIONS] if isinstance(listed, list) else (), 1):
-            if _is_number(value):
-                yield (str(position),), value
+    def lines(judged: JudgedRun) -> str:
+        listed = judged.figures.get(key)
+        values = map(_number, listed[:MOST_POSITIONS] if isinstance(listed, list) else ())
+        run = f'run="{judged.id}"'
+        positions = [
+            f'{name}{{position="{position}",{run}}} {value}\n' for position, value in enumerate(values, 1) if value
+        ]
+        return "".join(positions)
 
     text = f"{quantity.label}: {quantity.definition} The first draft is position 1."
-    return RunFamily(name, text, ("run", "position"), values)
-
-
-def _once(of: Callable[[JudgedRun], Any]) -> Callable[[JudgedRun], Values]:
-    """One series without further labels, none where the value is not known."""
-
-    def values(judged: JudgedRun) -> Values:
-        value = of(judged)
-        if _is_number(value):
-            yield (), value
-
-    return values
-
-
-def _value(judged: JudgedRun, key: str) -> Any:
-    return judged.run.summary.get("quantities", {}).get(key, {}).get("value")
+    return RunFamily(name, text, ("position", "run"), lines)
 
 
 def _drift(judged: JudgedRun, key: str) -> Any:
-    return (judged.run.summary.get("drift") or {}).get(key)
+    return (judged.summary.get("drift") or {}).get(key)
 
 
 def _drifted(judged: JudgedRun) -> float | None:
@@ -135,83 +146,90 @@ def _drifted(judged: JudgedRun) -> float | None:
     return None if drifted is None else float(drifted)
 
 
-def _verdicts(judged: JudgedRun) -> Values:
-    for question, verdict in judged.run.verdicts.items():
-        for state in _STATES:
-            yield (question.value, state.value), float(verdict.state is state)
+@lru_cache(maxsize=1024)
+def _verdicts(verdicts: tuple[tuple[str, str], ...]) -> str:
+    """The lines of all runs with these verdicts, but for their numbers."""
+    return "".join(
+        f'draftscope_verdict{{question="{question}",run="{_ANY_RUN}",state="{state}"}} {float(state == answer)}\n'
+        for question, answer in verdicts
+        for state in _STATES
+    )
 
 
-def _findings(judged: JudgedRun) -> Values:
-    for (rule, severity), count in judged.open_findings.items():
-        yield (rule, severity.word), count
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+@lru_cache(maxsize=1024)
+def _open_findings(findings: tuple[tuple[str, str, int], ...]) -> str:
+    """The lines of all runs with these findings, but for their numbers."""
+    return "".join(
+        f'draftscope_open_findings{{rule="{rule}",run="{_ANY_RUN}",severity="{severity}"}} {float(count)}\n'
+        for rule, severity, count in findings
+    )
 
 
 RUN_FAMILIES: Final[tuple[RunFamily, ...]] = (
-    RunFamily(
-        "draftscope_run_start_time_seconds", "Start of a run, seconds since 1970.", ("run",),
-        _once(lambda judged: judged.run.started_at),
+    _figure(
+        "draftscope_run_start_time_seconds", "Start of a run, seconds since 1970.",
+        lambda judged: judged.started_at,
+    ),
+    _figure(
+        "draftscope_judged_timestamp_seconds", "When a run was judged last, seconds since 1970.",
+        lambda judged: judged.judged_at,
     ),
     RunFamily(
-        "draftscope_judged_timestamp_seconds", "When a run was judged last, seconds since 1970.", ("run",),
-        _once(lambda judged: judged.run.judged_at),
+        "draftscope_verdict", "1 for the state a question was answered with, else 0.", ("question", "run", "state"),
+        lambda judged: _verdicts(judged.verdicts).replace(_ANY_RUN, str(judged.id)),
     ),
     RunFamily(
-        "draftscope_verdict", "1 for the state a question was answered with, else 0.", ("run", "question", "state"),
-        _verdicts,
+        "draftscope_open_findings", "Findings that are open.", ("rule", "run", "severity"),
+        lambda judged: _open_findings(judged.open_findings).replace(_ANY_RUN, str(judged.id)),
     ),
-    RunFamily("draftscope_open_findings", "Findings that are open.", ("run", "rule", "severity"), _findings),
-    _figure("draftscope_acceptance_length_tokens", "acceptance_length"),
-    _figure("draftscope_max_acceptance_length_tokens", "max_acceptance_length"),
-    _figure("draftscope_expected_acceptance_length_tokens", "expected_acceptance_length"),
-    _figure("draftscope_realistic_acceptance_length_tokens", "realistic_acceptance_length"),
-    _figure("draftscope_break_even_acceptance_length_tokens", "break_even_acceptance_length"),
-    _figure("draftscope_retained_acceptance_ratio", "retained_share"),
-    _figure("draftscope_draft_acceptance_ratio", "draft_acceptance_rate"),
-    _figure("draftscope_conditional_acceptance_ratio", "conditional_acceptance_rate"),
+    _quantity("draftscope_acceptance_length_tokens", "acceptance_length"),
+    _quantity("draftscope_max_acceptance_length_tokens", "max_acceptance_length"),
+    _quantity("draftscope_expected_acceptance_length_tokens", "expected_acceptance_length"),
+    _quantity("draftscope_realistic_acceptance_length_tokens", "realistic_acceptance_length"),
+    _quantity("draftscope_break_even_acceptance_length_tokens", "break_even_acceptance_length"),
+    _quantity("draftscope_retained_acceptance_ratio", "retained_share"),
+    _quantity("draftscope_draft_acceptance_ratio", "draft_acceptance_rate"),
+    _quantity("draftscope_conditional_acceptance_ratio", "conditional_acceptance_rate"),
     _by_position("draftscope_position_acceptance_ratio", "acceptance_rate_at"),
     _by_position("draftscope_conditional_position_acceptance_ratio", "conditional_acceptance_rate_at"),
-    _figure("draftscope_draft_depth_tokens", "draft_depth"),
-    _figure("draftscope_verify_width_tokens", "verify_width"),
-    _figure("draftscope_verify_steps_total", "verify_steps"),
-    _figure("draftscope_drafted_tokens_total", "drafted_tokens"),
-    _figure("draftscope_accepted_tokens_total", "accepted_tokens"),
-    _figure("draftscope_generated_tokens_total", "generated_tokens"),
-    _figure("draftscope_generation_throughput_tokens_per_second", "generation_throughput"),
-    RunFamily(
+    _quantity("draftscope_draft_depth_tokens", "draft_depth"),
+    _quantity("draftscope_verify_width_tokens", "verify_width"),
+    _quantity("draftscope_verify_steps_total", "verify_steps"),
+    _quantity("draftscope_drafted_tokens_total", "drafted_tokens"),
+    _quantity("draftscope_accepted_tokens_total", "accepted_tokens"),
+    _quantity("draftscope_generated_tokens_total", "generated_tokens"),
+    _quantity("draftscope_generation_throughput_tokens_per_second", "generation_throughput"),
+    _figure(
         "draftscope_baseline_throughput_tokens_per_second",
-        "Throughput of the comparable run without speculation.", ("run",),
-        _once(lambda judged: judged.run.summary.get("baseline_throughput")),
+        "Throughput of the comparable run without speculation.",
+        lambda judged: judged.summary.get("baseline_throughput"),
     ),
-    _figure("draftscope_step_seconds", "step_seconds"),
-    _figure("draftscope_running_requests", "running_requests"),
-    _figure("draftscope_speedup_ratio", "speedup"),
-    _figure("draftscope_step_cost_ratio", "step_cost_ratio"),
-    RunFamily(
+    _quantity("draftscope_step_seconds", "step_seconds"),
+    _quantity("draftscope_running_requests", "running_requests"),
+    _quantity("draftscope_speedup_ratio", "speedup"),
+    _quantity("draftscope_step_cost_ratio", "step_cost_ratio"),
+    _figure(
         "draftscope_drift_statistic",
-        "Summed shortfall of acceptance against the start of the run, beyond the allowance; 0 is none.", ("run",),
-        _once(lambda judged: _drift(judged, "statistic")),
+        "Summed shortfall of acceptance against the start of the run, beyond the allowance; 0 is none.",
+        lambda judged: _drift(judged, "statistic"),
     ),
-    RunFamily(
-        "draftscope_drift_threshold", "The drift statistic above which acceptance counts as drifted.", ("run",),
-        _once(lambda judged: _drift(judged, "threshold")),
+    _figure(
+        "draftscope_drift_threshold", "The drift statistic above which acceptance counts as drifted.",
+        lambda judged: _drift(judged, "threshold"),
     ),
-    RunFamily(
+    _figure(
         "draftscope_drifted",
-        "1 from when the drift statistic passed its threshold until it is back at 0, else 0.", ("run",),
-        _once(_drifted),
+        "1 from when the drift statistic passed its threshold until it is back at 0, else 0.",
+        _drifted,
     ),
-    RunFamily(
-        "draftscope_overridden_arguments", "Launch arguments that run with another value than asked.", ("run",),
-        _once(lambda judged: judged.run.summary.get("overridden")),
+    _figure(
+        "draftscope_overridden_arguments", "Launch arguments that run with another value than asked.",
+        lambda judged: judged.summary.get("overridden"),
     ),
-    RunFamily(
+    _figure(
         "draftscope_changed_arguments",
-        "Launch arguments that run with another value than in the run before at this place.", ("run",),
-        _once(lambda judged: judged.run.summary.get("changed")),
+        "Launch arguments that run with another value than in the run before at this place.",
+        lambda judged: judged.summary.get("changed"),
     ),
 )  # fmt: skip
 """What is known of a run once it was judged."""

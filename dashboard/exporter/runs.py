@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Connection
 
 from collector.storage.overview import Present, load_judged
-from dashboard.exporter.families import AGE, RUN_FAMILIES, info
+from dashboard.exporter.families import AGE, RUN_FAMILIES, info, line_of
 
 Encoder = Callable[[Collector], bytes]
 _FAMILY: Final = re.compile("^(?=# HELP )", re.MULTILINE)
@@ -49,12 +49,15 @@ class RunSeries:
         """All families of runs, in the format of ``encode``."""
         self._renew(connection, present)
         shown = [self._rendered[run.id].lines for run in present.runs if run.id in self._rendered]
-        ages = (((str(run.id),), round(now - run.ended_at, 3)) for run in present.runs if run.ended_at is not None)
+        *heads, head_of_ages = _heads(encode, [family.metric() for family in (*self._families, AGE)])
         parts = []
-        for number, head in enumerate(_heads(encode, [family.metric() for family in self._families])):
+        for number, head in enumerate(heads):
             parts.append(head)
             parts += [lines[number] for lines in shown]
-        parts += _heads(encode, [AGE.metric(ages)])
+        parts.append(head_of_ages)
+        parts += [
+            line_of(AGE.name, run.id, round(now - run.ended_at, 3)) for run in present.runs if run.ended_at is not None
+        ]
         return "".join(parts)
 
     def _renew(self, connection: Connection, present: Present) -> None:
@@ -66,9 +69,8 @@ class RunSeries:
         versions = {run.id: run.version for run in present.runs if run.id not in self._rendered}
         if versions:
             for judged in load_judged(connection, list(versions)):
-                self._rendered[judged.run.id] = _Rendered(
-                    versions[judged.run.id], tuple(family.lines(judged) for family in self._families)
-                )
+                lines = tuple([family.lines(judged) for family in self._families])
+                self._rendered[judged.id] = _Rendered(versions[judged.id], lines)
 
 
 def _heads(encode: Encoder, metrics: Sequence[Metric]) -> list[str]:

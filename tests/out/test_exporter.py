@@ -6,13 +6,15 @@ import asyncio
 import gzip
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
+from prometheus_client.core import Metric
 from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import event
@@ -26,7 +28,7 @@ from collector.storage.runs import extend_run, label_run, list_runs
 from dashboard.collecting import TargetState
 from dashboard.exporter.choices import ExporterChoices, read_choices
 from dashboard.exporter.endpoint import Exporter, metrics_router
-from dashboard.exporter.families import MOST_POSITIONS, RUN_FAMILIES, all_families
+from dashboard.exporter.families import MOST_POSITIONS, all_families
 from dashboard.exporter.runs import Given
 from dashboard.pages.templating import product_version
 from dashboard.samples import load_samples
@@ -133,17 +135,49 @@ def test_prometheus_finds_nothing_to_complain_about(filled: Database) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_lines_are_those_that_the_library_writes(filled: Database) -> None:
-    with filled.reading() as connection:
-        judged = list(load_judged(connection, [run.id for run in present_runs(connection, since=0, most=9).runs]))
-    metrics = [
-        family.metric(((str(run.run.id), *labels), value) for run in judged for labels, value in family.of(run))
-        for family in RUN_FAMILIES
+@pytest.mark.parametrize(
+    ("accept", "read", "write"),
+    [
+        (PLAIN, text_string_to_metric_families, generate_latest),
+        (OPEN, openmetrics.text_string_to_metric_families, openmetrics_exposition.generate_latest),
+    ],
+    ids=["plain", "open"],
+)
+def test_the_text_is_the_librarys_letter_by_letter(
+    filled: Database, accept: str, read: Callable[[str], Iterable[Metric]], write: Callable[[Given], bytes]
+) -> None:
+    with filled.transaction() as connection:
+        run = save(connection, host="gpu9", deployment='"\\\n\\n\u00e9\u3042 {,}', labels={"zone": 'a"b'})
+        numbers = {
+            "acceptance_length": 1e6,
+            "verify_steps": 123456789.5,
+            "drafted_tokens": 1e22,
+            "accepted_tokens": 999999.875,
+            "generated_tokens": 7,
+            "step_seconds": 1e-7,
+            "speedup": -1.5e9,
+            "running_requests": float("inf"),
+            "step_cost_ratio": True,
+            "acceptance_rate_at": [0.1, None, float("nan"), 1, "0.5", 2e6],
+        }
+        judge(connection, run, at=1600.0, summary=summary(**numbers))
+    text = scrape(filled, accept, ExporterChoices(labels=("zone", "a"))).content
+    assert write(Given(list(read(text.decode())))) == text
+    shown = series(scrape(filled).text, "draftscope_position_acceptance_ratio")
+    assert [(labels["position"], value) for labels, value in shown if labels["run"] == str(run)] == [
+        ("1", 0.1),
+        ("4", 1.0),
+        ("6", 2e6),
     ]
-    expected = list(text_string_to_metric_families(generate_latest(Given(metrics)).decode()))
-    names = {metric.name for metric in metrics}
-    found = [metric for metric in text_string_to_metric_families(scrape(filled).text) if metric.name in names]
-    assert found == expected
+    assert ({"run": str(run)}, -1.5e9) in series(scrape(filled).text, "draftscope_speedup_ratio")
+
+
+@pytest.mark.parametrize("scheme", ["allow-utf-8", "underscores", "dots", "values"])
+@pytest.mark.parametrize("accept", ["text/plain;version=1.0.0", "application/openmetrics-text;version=1.0.0"])
+def test_names_stay_as_they_are_whatever_escaping_is_asked_for(filled: Database, accept: str, scheme: str) -> None:
+    asked = scrape(filled, f"{accept}; escaping={scheme};q=0.5")
+    assert asked.text == scrape(filled, accept).text
+    assert asked.headers["content-type"].endswith("escaping=underscores")
 
 
 def test_prometheus_gets_it_packed(filled: Database) -> None:
@@ -175,7 +209,7 @@ def test_each_place_has_its_latest_run_and_there_is_a_limit(database: Database) 
         present = present_runs(connection, since=0, most=1000)
         assert (len(present.runs), present.left_out) == (3 + 2, 0)
         judged = load_judged(connection, [run.id for run in present.runs])
-        assert {item.run.started_at for item in judged if item.run.serving.target_model} == {400.0}
+        assert {item.started_at for item in judged if item.serving.target_model} == {400.0}
         fewer = present_runs(connection, since=0, most=1)
         assert ([run.id for run in fewer.runs], fewer.left_out) == ([newest.id], 4)
 
