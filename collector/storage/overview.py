@@ -56,12 +56,12 @@ class JudgedRun:
     id: int
     engine: str
     engine_version: str | None
+    serving: Serving
     deployment: str | None
     host: str
     port: int | None
     started_at: float | None
     labels: Mapping[str, str]
-    serving: Serving
     judged_at: float | None
     summary: Mapping[str, Any]
     figures: Mapping[str, Any]
@@ -123,40 +123,38 @@ def load_judged(connection: Connection, ids: Sequence[int]) -> Iterator[JudgedRu
     """Runs as they were judged last, one after the other; ids that do not exist are left out."""
     judged, verdicts, findings = JUDGEMENTS.c, VERDICTS.c, FINDINGS.c
     open_ones = findings.state == FindingState.OPEN.value
+    rated = findings.rule + " " + cast(findings.severity, String)
     query = (
         select(
             *_NAMES,
             _R.labels,
             judged.judged_at,
             judged.summary,
-            _listed(verdicts.question + " " + verdicts.state, verdicts.run_id == _R.id),
-            _listed(findings.rule + " " + cast(findings.severity, String), findings.run_id == _R.id, open_ones),
+            _listed(verdicts.question + " " + verdicts.state, verdicts.run_id == _R.id).label("verdicts"),
+            _listed(rated, findings.run_id == _R.id, open_ones).label("findings"),
             *_SERVING,
         )
         .join_from(RUNS, JUDGEMENTS, judged.run_id == _R.id, isouter=True)
         .where(_R.id.in_(ids))
     )
-    for (
-        run_id,
-        engine,
-        version,
-        deployment,
-        host,
-        port,
-        started_at,
-        labels,
-        judged_at,
-        known,
-        answered,
-        found,
-        *serving,
-    ) in connection.execute(query):
-        summary = known or {}
-        figures = {key: item.get("value") for key, item in summary.get("quantities", {}).items()}
+    for row in connection.execute(query):
+        summary = row.summary or {}
         yield JudgedRun(
-            run_id, engine, version, deployment, host, port, started_at, labels, Serving(*serving),
-            judged_at, summary, figures, _verdicts(answered), _findings(found),
-        )  # fmt: skip
+            id=row.id,
+            engine=row.engine,
+            engine_version=row.engine_version,
+            serving=Serving(*row[-len(_SERVING) :]),
+            deployment=row.deployment,
+            host=row.host,
+            port=row.port,
+            started_at=row.started_at,
+            labels=row.labels,
+            judged_at=row.judged_at,
+            summary=summary,
+            figures={key: item.get("value") for key, item in summary.get("quantities", {}).items()},
+            verdicts=_verdicts(row.verdicts),
+            open_findings=_findings(row.findings),
+        )
 
 
 def _listed(text: ColumnElement[str], *where: ColumnElement[bool]) -> ScalarSelect[Any]:
