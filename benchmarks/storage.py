@@ -33,7 +33,7 @@ from collector.storage.packing import unpack_figures
 from collector.storage.runs import save_run
 from collector.storage.sources import source_at
 from collector.storage.tables import DECODE_SAMPLES, METADATA
-from collector.storage.traces import ACCEPTANCE, trace_of_group, trace_of_run
+from collector.storage.traces import ACCEPTANCE, traces_of_group, traces_of_run
 from collector.storage.windows import append_window_columns
 from dashboard.api.traces import trace_document
 
@@ -268,10 +268,10 @@ def reading(replicas: int, days: int, runs: int, url: str | None) -> None:
             for hours in (1, 6, 24, 72, 14 * 24, 30 * 24, 730 * 24):
                 since = last - hours * 3600
                 for name, read in (
-                    ("run", lambda c, q=quantity, s=since: trace_of_run(c, 1, q, since=s, until=last)),
-                    ("group", lambda c, q=quantity, s=since: trace_of_group(c, GROUP, q, since=s, until=last)),
+                    ("run", lambda c, q=quantity, s=since: traces_of_run(c, 1, [q], since=s, until=last)),
+                    ("group", lambda c, q=quantity, s=since: traces_of_group(c, GROUP, [q], since=s, until=last)),
                 ):
-                    spent, trace = cpu(read)
+                    spent, (trace,) = cpu(read)
                     size = len(trace_document(trace))
                     slowest, largest = max(slowest, spent), max(largest, size)
                     print(
@@ -290,7 +290,7 @@ def reading(replicas: int, days: int, runs: int, url: str | None) -> None:
             "<= 100 kB",
             met=largest <= 100_000,
         )
-        rolled, _ = cpu(lambda c: trace_of_group(c, GROUP, ACCEPTANCE, since=last - 30 * DAY, until=last))
+        rolled, _ = cpu(lambda c: traces_of_group(c, GROUP, [ACCEPTANCE], since=last - 30 * DAY, until=last))
         by_hour, _ = cpu(lambda c: c.execute(text(
             "SELECT bucket, 1 + sum(accepted_tokens) / sum(verify_steps), min(acceptance_low), max(acceptance_high) FROM hour_samples "
             f"WHERE stream_id BETWEEN 1 AND {replicas} AND bucket >= {last - 30 * DAY} GROUP BY bucket"

@@ -66,23 +66,6 @@ class Trace:
     high: list[float | None]
 
 
-def trace_of_run(
-    connection: Connection,
-    run_id: int,
-    quantity: str,
-    *,
-    since: float | None = None,
-    until: float | None = None,
-    points: int = MOST_POINTS,
-) -> Trace:
-    """A quantity of all units of a watched run; empty where it was not watched or does not tell.
-
-    Raises:
-        UnknownName: there are no traces of this quantity.
-    """
-    return traces_of_run(connection, run_id, (quantity,), since=since, until=until, points=points)[0]
-
-
 def traces_of_run(
     connection: Connection,
     run_id: int,
@@ -92,30 +75,13 @@ def traces_of_run(
     until: float | None = None,
     points: int = MOST_POINTS,
 ) -> list[Trace]:
-    """The same of several quantities, which are read together.
+    """Quantities of all units of a watched run, read together; empty where it was not watched or does not tell.
 
     Raises:
         UnknownName: there are no traces of one of them.
     """
     streams = list(streams_of(connection, [run_id]))
     return _traces(connection, (MINUTE_SAMPLES, HOUR_SAMPLES), streams, quantities, since, until, points, raw=True)
-
-
-def trace_of_group(
-    connection: Connection,
-    name: str,
-    quantity: str,
-    *,
-    since: float | None = None,
-    until: float | None = None,
-    points: int = MOST_POINTS,
-) -> Trace:
-    """A quantity of all watched runs of a group; gauges are the mean of a unit, lowest and highest those of any.
-
-    Raises:
-        UnknownName: no group has this name, or there are no traces of this quantity.
-    """
-    return traces_of_group(connection, name, (quantity,), since=since, until=until, points=points)[0]
 
 
 def traces_of_group(
@@ -127,10 +93,10 @@ def traces_of_group(
     until: float | None = None,
     points: int = MOST_POINTS,
 ) -> list[Trace]:
-    """The same of several quantities, which are read together.
+    """The same of all watched runs of a group; gauges are the mean of a unit, lowest and highest those of any.
 
     Raises:
-        UnknownName: no group has this name, or there are no traces of one of them.
+        UnknownName: no group has this name, or there are no traces of one of the quantities.
     """
     found = connection.execute(select(GROUPS.c.id).where(GROUPS.c.name == name)).scalar_one_or_none()
     if found is None:

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 
 from collector.storage.engine import Database
 from collector.storage.runs import load_stored
-from collector.storage.traces import ACCEPTANCE, MOST_POINTS, Trace, list_groups, trace_of_group, trace_of_run
+from collector.storage.traces import ACCEPTANCE, MOST_POINTS, Trace, list_groups, traces_of_group, traces_of_run
 from dashboard.api.errors import ErrorDocument
 from dashboard.database_store import run_number
 
@@ -67,7 +67,8 @@ def trace_of_one_run(
     number = run_number(run_id)
     with _database(request).reading() as connection:
         load_stored(connection, number)
-        return _answer(trace_of_run(connection, number, quantity, since=since, until=until, points=points))
+        (trace,) = traces_of_run(connection, number, [quantity], since=since, until=until, points=points)
+    return _answer(trace)
 
 
 @router.get("/trace", summary="A quantity of a group of watched runs over time", **_ANSWER)
@@ -81,7 +82,8 @@ def trace_of_one_group(
 ) -> Response:
     """As for one run; gauges are the mean of a unit."""
     with _database(request).reading() as connection:
-        return _answer(trace_of_group(connection, group, quantity, since=since, until=until, points=points))
+        (trace,) = traces_of_group(connection, group, [quantity], since=since, until=until, points=points)
+    return _answer(trace)
 
 
 def trace_document(trace: Trace) -> str:

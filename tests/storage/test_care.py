@@ -29,7 +29,7 @@ from collector.storage.retention import due_cuts, let_go, prune_logs
 from collector.storage.runs import list_runs, load_run
 from collector.storage.states import run_states
 from collector.storage.tables import LEASES, METADATA
-from collector.storage.traces import trace_of_group, trace_of_run
+from collector.storage.traces import traces_of_group, traces_of_run
 from collector.storage.windows import append_series
 from tests.storage.test_storage_tiers import START, scrape, window
 
@@ -331,11 +331,11 @@ def test_a_trace_has_the_lowest_and_highest_of_each_stretch(filled: Database) ->
         run_id = scrape(
             connection, [window(START + 20 * DAY + 3600 + 15 * n, **(seeded if n == 37 else {})) for n in range(240)]
         )
-        whole = trace_of_run(connection, run_id, "acceptance_length")
-        recent = trace_of_run(connection, run_id, "acceptance_length", since=START + 20 * DAY)
-        few = trace_of_run(connection, run_id, "acceptance_length", since=START + 20 * DAY, points=5)
-        fleet = trace_of_group(connection, "chat", "acceptance_length", since=START + 20 * DAY)
-        busy = trace_of_run(connection, run_id, "running_requests")
+        (whole,) = traces_of_run(connection, run_id, ["acceptance_length"])
+        (recent,) = traces_of_run(connection, run_id, ["acceptance_length"], since=START + 20 * DAY)
+        (few,) = traces_of_run(connection, run_id, ["acceptance_length"], since=START + 20 * DAY, points=5)
+        (fleet,) = traces_of_group(connection, "chat", ["acceptance_length"], since=START + 20 * DAY)
+        (busy,) = traces_of_run(connection, run_id, ["running_requests"])
     assert (recent.tier, fleet.tier) == ("raw", "minute")
     dip = 1 + 32 / 320
     for trace in (whole, recent, few, fleet):
