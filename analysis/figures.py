@@ -307,7 +307,7 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
         mean, half = _throughput(steady)
         rate, variance = rate + mean, variance + half**2
         running += float(steady["running_requests"].mean())
-        waiting += float(steady["waiting_requests"].fillna(0).mean())
+        waiting += float(steady["waiting_requests"].mean())
         steady_rows.append(steady)
     half = math.sqrt(variance)
     known = math.isfinite(half)
@@ -316,9 +316,9 @@ def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
             rate, max(0.0, rate - half) if known else None, rate + half if known else None, windows=windows
         )
     }
-    if math.isfinite(running):  # some windows of each unit say how many
-        figures["running_requests"] = Estimate(running, windows=windows)
-    figures["waiting_requests"] = Estimate(waiting, windows=windows)
+    for key, requests in (("running_requests", running), ("waiting_requests", waiting)):
+        if math.isfinite(requests):  # some windows of each unit say how many
+            figures[key] = Estimate(requests, windows=windows)
     timed = pd.concat(steady_rows)
     timed = timed[timed["running_requests"].gt(0)]
     if not timed.empty:

@@ -7,7 +7,8 @@ Keys of ``given`` (all optional):
     environment: variables of the launch command
     unknown: options of the launch command that are not known -> the nearest known one
     windows: {count, length, spread, rate, running, throughput, units, prefills, graph, context, ...} or a list of such;
-        positions gives shares by position (and the length), at the same beside a stated length
+        positions gives shares by position (and the length), at the same beside a stated length;
+        running, waiting: null where windows do not tell
     prompts: {new, cached}
     events: [{kind, text, values}]
     draft, target: config.json; weights: name -> shape, of the draft
@@ -142,13 +143,14 @@ def _windows(given: Any) -> Iterator[Window]:
 def _window(part: Mapping[str, Any], number: int, index: int, unit: str) -> Window:
     """One window; lengths alternate around the mean by ``spread`` so that the mean is exact over pairs."""
     running = part.get("running", 1)
+    busy = 1 if running is None else running
     positions = part.get("positions", part.get("at"))
     length = part.get("length", 1 + sum(positions) if positions else None)
     if isinstance(length, Mapping):
         length = length[unit]
     if length is not None:
         length += part.get("spread", 0.0) * (1 if index % 2 else -1) + part.get("slope", 0.0) * index
-    steps = 40 * running
+    steps = 40 * busy
     throughput = part.get("throughput")
     mean = part["length"] if isinstance(part.get("length"), float) else length
     # lines come as fast as the throughput says, unless the case wants its clock to disagree
@@ -175,7 +177,7 @@ def _window(part: Mapping[str, Any], number: int, index: int, unit: str) -> Wind
         generation_throughput=throughput,
         printed_length=round(length, 2) if length is not None else None,
         printed_rate=part.get("printed_rate", rate),
-        tokens_in_use=part.get("context", 500) * running + part.get("growth", 0) * index,
+        tokens_in_use=part.get("context", 500) * busy + part.get("growth", 0) * index,
         kv_cache_usage=part.get("usage", 0.1),
         graph=part.get("graph", True),
         prefills=part.get("prefills", 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def test_case(rule_id: str, case: dict[str, Any]) -> None:
     assert len(findings) == len(case["expect"]), findings
     for finding, expected in zip(findings, case["expect"], strict=True):
         compare(finding, expected)
+        assert all(math.isfinite(value) for value in finding.values.values() if isinstance(value, float))
     assert len(outcome) - len(findings) == (1 if case.get("ruled_out") else 0)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from analysis import words
@@ -35,10 +37,10 @@ class CapacityLimited(Rule):
 
     def check(self, run: RunView, windows: pd.DataFrame, thresholds: Thresholds) -> Outcome:
         """Waiting requests together with a full cache or the limit."""
-        waiting = windows["waiting_requests"]
-        if waiting.isna().all():
+        windows = windows[windows["waiting_requests"].notna()]
+        if windows.empty:
             raise cannot_look("no window states how many requests wait")
-        waits = waiting >= 0.5  # one request; a window of an hour has the mean of many
+        waits = windows["waiting_requests"] >= 0.5  # one request; a window of an hour has the mean of many
         queued = float(waits.mean())
         if queued < thresholds.queue_share:
             return
@@ -49,17 +51,18 @@ class CapacityLimited(Rule):
         if not at_limit and not full:
             return
         what = "the limit of running requests is reached" if at_limit else "the cache is full"
+        figures = {
+            "waiting_requests": float(windows["waiting_requests"].mean()),
+            "running_requests": float(windows["running_requests"].mean()),
+            "kv_cache_usage": float(windows["kv_cache_usage"].median()),
+        }
+        known = {key: value for key, value in figures.items() if math.isfinite(value)}
+        beside = f" while {words.significant(known['running_requests'])} run" if "running_requests" in known else ""
         yield self.finding(
             f"Requests wait in {words.percent(queued)} of the windows: {what}",
-            f"{words.significant(float(waiting.mean()))} requests wait on average while "
-            f"{words.significant(float(windows['running_requests'].mean()))} run. Capacity, not drafting, sets the throughput.",
-            values={
-                "waiting_requests": float(waiting.mean()),
-                "running_requests": float(windows["running_requests"].mean()),
-                "kv_cache_usage": float(windows["kv_cache_usage"].median()),
-                "max_running_requests": limit,
-                "queued_share": queued,
-            },
+            f"{words.significant(known['waiting_requests'])} requests wait on average{beside}. "
+            "Capacity, not drafting, sets the throughput.",
+            values={**known, "max_running_requests": limit, "queued_share": queued},
             evidence=[run.window_evidence(windows.index[int(waits.to_numpy().argmax())])],
             fix=[
                 "Raise --max-running-requests if memory allows."

@@ -1,6 +1,8 @@
-"""Load of servers whose windows are whole requests of slots."""
+"""Load of servers, also where windows are whole requests of slots."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -40,3 +42,14 @@ def test_tokens_are_divided_by_the_time_in_which_any_slot_was_busy(requests, thr
     assert figures["generation_throughput"].value == pytest.approx(throughput)
     assert figures["running_requests"].value == pytest.approx(running)
     assert figures["step_seconds"].value > 0
+
+
+def window(position: int, **known: Any) -> Window:
+    return Window(position, position, 1000.0 + position, generation_throughput=100.0, generated_tokens=100, **known)
+
+
+def test_a_queue_that_no_window_tells_of_is_not_taken_for_an_empty_one():
+    windows = [window(n, running_requests=4) for n in range(8)]
+    assert "waiting_requests" not in load_quantities(window_frame("sglang", windows, Thresholds()))
+    windows += [window(8 + n, running_requests=4, waiting_requests=2) for n in range(2)]
+    assert load_quantities(window_frame("sglang", windows, Thresholds()))["waiting_requests"].value == 2
