@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from collector.storage.bulk import insert_or_keep
+from collector.storage.bulk import insert_or_keep, rows_of
 from collector.storage.tables import UNITS
 from collector.storage.types import storable
 
@@ -26,4 +26,4 @@ def unit_ids(connection: Connection, names: Collection[str]) -> Mapping[str, int
 
 def unit_names(connection: Connection) -> Mapping[int, str]:
     """The names of all units by id."""
-    return {row.id: row.name for row in connection.execute(select(UNITS.c.id, UNITS.c.name))}
+    return dict(rows_of(connection, f"SELECT id, name FROM {UNITS.name}"))  # noqa: S608 - our name
