@@ -7,9 +7,8 @@ of their own, counts by position are lists.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -40,6 +39,7 @@ from collector.domain.windows import PrefillWindow, Window
 from collector.storage.bulk import add_rows
 from collector.storage.check import orphans
 from collector.storage.engine import Database
+from collector.storage.locking import lock_for_this_process
 from collector.storage.packing import pack_counts, pack_figures, unpack_counts, unpack_figures
 from collector.storage.partitions import SPANS, make_room
 from collector.storage.schema import head
@@ -88,18 +88,7 @@ def export_database(database: Database, folder: Path, progress: Progress = _sile
         StorageError: the database refused.
     """
     arrow, parquet = _pyarrow()
-    try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise RefusedError(
-                "the folder is not empty" if folder.is_dir() else "this is no folder",
-                where=str(folder),
-                hint="give a new one",
-            )
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise RefusedError("the folder cannot be made", why=error.strerror or "", where=str(folder)) from error
-    try:
+    with _workplace(folder) as work:
         written = {}
         with database.reading() as connection:
             for table in _tables():
@@ -113,17 +102,43 @@ def export_database(database: Database, folder: Path, progress: Progress = _sile
                 written[table.name] = rows
         manifest = {"format": FORMAT, "schema": head(), "rows": written}
         (work / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        work.chmod(0o755)
-        with suppress(OSError):
-            folder.rmdir()
-        work.replace(folder)
+    return written
+
+
+@contextmanager
+def _workplace(folder: Path) -> Iterator[Path]:
+    """A hidden folder beside the one that is asked for, whose place it takes in the end, or else is removed.
+
+    What an export that was killed left there is removed first.
+    """
+    work, locked = (folder.parent / f".{folder.name}.{end}" for end in ("part", "lock"))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked.open("ab") as lock:
+            lock_for_this_process(lock)
+            try:
+                _check_empty(folder)
+                rmtree(work, ignore_errors=True)
+                work.mkdir()
+                yield work
+                with suppress(OSError):
+                    folder.rmdir()
+                work.replace(folder)
+            finally:
+                rmtree(work, ignore_errors=True)
+                locked.unlink()
+    except BlockingIOError:
+        raise RefusedError("another export into this folder is under way", where=str(folder)) from None
     except OSError as error:
         raise RefusedError(
             "the export cannot be written", why=error.strerror or str(error), where=str(folder)
         ) from error
-    finally:
-        rmtree(work, ignore_errors=True)
-    return written
+
+
+def _check_empty(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "the folder is not empty" if folder.is_dir() else "this is no folder"
+        raise RefusedError(what, where=str(folder), hint="give a new one")
 
 
 def _batches(connection: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:

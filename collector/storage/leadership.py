@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -24,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from collector.domain.errors import StorageError
 from collector.storage.engine import Database
 from collector.storage.faults import storage_error
+from collector.storage.locking import lock_for_this_process
 
 RENEW_SECONDS: Final = 2.0
 """Between two signs of life of the collector, and between two looks of a standby."""
@@ -161,7 +161,7 @@ class Leadership:
         path = Path(f"{str(self._plain.engine.url.database).removeprefix('file:').partition('?')[0]}-collector")
         try:
             self._file = path.open("ab")
-            _exclusive(self._file)
+            lock_for_this_process(self._file)
         except BlockingIOError:
             self.resign()
             raise StorageError(
@@ -178,20 +178,6 @@ class Leadership:
                 where=str(path),
                 hint="check the permissions of the folder",
             ) from error
-
-
-def _exclusive(file: IO[bytes]) -> None:
-    """Lock a file for this process alone, until it is closed or the process ends."""
-    lock: Callable[[int, int], None]
-    try:
-        from fcntl import LOCK_EX, LOCK_NB, flock
-    except ImportError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        return
-    lock = flock
-    lock(file.fileno(), LOCK_EX | LOCK_NB)
 
 
 def _superseded(where: str) -> StorageError:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +116,34 @@ def test_an_export_is_read_by_others_and_gives_the_same_rows_back(filled: Databa
         "again.db",
         "export",
     ]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from collector.storage.archive import export_database
+from collector.storage.engine import open_database
+with open_database(sys.argv[1]) as database:
+    export_database(database, Path(sys.argv[2]), lambda table, rows: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def test_what_a_killed_export_leaves_goes_with_the_next_one(sqlite_database: Database, tmp_path: Path) -> None:
+    ingest(sqlite_database, [LOG], now=lambda: START)
+    folder = tmp_path / "exports" / "today"
+    command = [sys.executable, "-c", KILLED, f"sqlite:///{tmp_path / 'draftscope.db'}", str(folder)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [".today.part"]
+
+    def meanwhile(_table: str, _rows: int) -> None:
+        with pytest.raises(RefusedError, match="another export into this folder is under way"):
+            export_database(sqlite_database, folder)
+
+    assert export_database(sqlite_database, folder, meanwhile)["runs"] == 1
+    assert [path.name for path in folder.parent.iterdir()] == ["today"]
+    with open_database(f"sqlite:///{tmp_path / 'again.db'}") as again:
+        import_database(again, folder)
+        assert everything(again) == everything(sqlite_database)
 
 
 def test_an_export_of_sqlite_becomes_the_same_database_on_a_server(
