@@ -92,8 +92,19 @@ def whole_numbers(value: Any) -> list[int] | None:
     return list(value) if whole else None
 
 
-def positive(value: Any) -> int | None:
-    """A whole number above 0, ``None`` for anything else."""
+def states_said_since(
+    draft: ModelConfig, ids: list[int] | None, releases: ReleaseRange, *, fixed: ReleaseRange, said: ReleaseRange
+) -> frozenset[int]:
+    """How many states are expected: three in ``fixed`` releases; in those of ``said`` what the draft says, or its ids."""
+    found = set()
+    if fixed.intersect(releases) is not None:
+        found.add(3)
+    if said.intersect(releases) is not None:
+        found.add(_positive(draft.raw.get("num_aux_hidden_states")) or (len(ids) if ids else 3))
+    return frozenset(found)
+
+
+def _positive(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 

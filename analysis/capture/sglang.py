@@ -15,10 +15,10 @@ from analysis.capture.base import (
     cannot,
     default_enters,
     nested_ids,
-    positive,
     reading,
     settings_not_read,
     since,
+    states_said_since,
     top_level_ids,
     uses_one_state,
 )
@@ -140,13 +140,7 @@ def _last_before(release: str) -> Release:
 
 def expected_states(draft: ModelConfig, releases: ReleaseRange) -> frozenset[int]:
     """Three before 0.5.12; later what the draft says, else as many as it names layers, else three."""
-    found = set()
-    if before("0.5.11").intersect(releases) is not None:
-        found.add(3)
-    if since("0.5.12").intersect(releases) is not None:
-        ids = declared_ids(draft)
-        found.add(positive(draft.raw.get("num_aux_hidden_states")) or (len(ids) if ids else 3))
-    return frozenset(found)
+    return states_said_since(draft, declared_ids(draft), releases, fixed=before("0.5.11"), said=since("0.5.12"))
 
 
 def ignored_keys(draft: ModelConfig, releases: ReleaseRange) -> tuple[IgnoredKey, ...]:

@@ -15,10 +15,10 @@ from analysis.capture.base import (
     cannot,
     default_enters,
     nested_ids,
-    positive,
     reading,
     settings_not_read,
     since,
+    states_said_since,
     top_level_ids,
     uses_one_state,
     whole_numbers,
@@ -113,13 +113,7 @@ def _refused(target: ModelConfig, releases: ReleaseRange) -> list[Capture]:
 
 def expected_states(draft: ModelConfig, releases: ReleaseRange) -> frozenset[int]:
     """Three before 0.22; later what the draft says, else as many as ``eagle_config`` names, else three."""
-    found = set()
-    if before("0.21.99").intersect(releases) is not None:
-        found.add(3)
-    if since("0.22.0").intersect(releases) is not None:
-        ids = nested_ids(draft)
-        found.add(positive(draft.raw.get("num_aux_hidden_states")) or (len(ids) if ids else 3))
-    return frozenset(found)
+    return states_said_since(draft, nested_ids(draft), releases, fixed=before("0.21.99"), said=since("0.22.0"))
 
 
 def ignored_keys(draft: ModelConfig, releases: ReleaseRange) -> tuple[IgnoredKey, ...]:
