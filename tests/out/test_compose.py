@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from compose_spec import PyCompose
 
 from collector.metrics.exposition import parse_exposition
 from collector.metrics.vllm.names import DRAFTS
@@ -43,6 +44,13 @@ def test_each_waits_for_what_it_needs() -> None:
     assert needs["draftscope"] == {"postgres": "service_healthy", "migrate": "service_completed_successfully"}
     assert needs["prometheus"] == {"draftscope": "service_healthy", "alertmanager": "service_healthy"}
     assert needs["grafana"] == {"prometheus": "service_healthy"}
+
+
+def test_the_file_is_as_the_compose_specification_says() -> None:
+    text = re.sub(r"\$\{\w+:\?.*?\}", "given", (ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    text = re.sub(r"\$\{\w+:-(.*?)\}", r"\1", text)
+    read = PyCompose.from_yaml(yaml.safe_dump(yaml.safe_load(text)))  # YAML's merges resolved
+    assert set(read.service_names()) == set(SERVICES)
 
 
 @pytest.mark.needs("docker")
