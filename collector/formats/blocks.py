@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, count
 from typing import Any, Final, NamedTuple
 
-BLOCK_BYTES: Final = 1 << 21
+BLOCK_BYTES: Final = 1 << 22
 LARGE: Final = 1 << 18
 """From this size on a block is worth being looked at as an array."""
+MOST_LINES: Final = 1 << 17
+"""A large block of more lines is cut: what is looked at as an array takes memory for each of them."""
 BEHIND: Final = bytes(4_096)
 """Put behind a large block, so that its lines can be compared with texts that are longer."""
 LINE_CAP: Final = 4 << 20
@@ -146,22 +148,28 @@ class BlockCutter:
             parts.append(memoryview(piece)[: last + 1])
         self._carry, self._carried = [], 0
         if size:
-            blocks.append(self._block(parts, size))
+            blocks += self._blocks(parts, size)
         self._keep(piece[last + 1 :])
 
-    def _block(self, parts: list[bytes | memoryview], size: int) -> Block:
+    def _blocks(self, parts: Sequence[bytes | memoryview], size: int) -> Iterator[Block]:
         """Put parts together, once, with what an array reader needs behind them."""
         if size < LARGE:
             data = b"".join(parts)
             block = Block(self._offset, self.lines + 1, data)
-            self.lines += data.count(b"\n")
+            lines = data.count(b"\n")
         else:
             text = b"".join([*parts, BEHIND])
             ends = line_ends(text, size)
+            lines = len(ends)
+            if lines > MOST_LINES:
+                half = int(ends[lines // 2]) + 1
+                yield from self._blocks([memoryview(text)[:half]], half)
+                yield from self._blocks([memoryview(text)[half:size]], size - half)
+                return
             block = Block(self._offset, self.lines + 1, text, ends=ends, behind=len(BEHIND))
-            self.lines += len(ends)
+        self.lines += lines
         self._offset += size
-        return block
+        yield block
 
     def _keep(self, rest: bytes) -> None:
         if rest:

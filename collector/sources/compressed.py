@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final, Protocol
 
 INPUT_BYTES: Final = 1 << 19
-OUTPUT_BYTES: Final = 1 << 21
+OUTPUT_BYTES: Final = 1 << 22
 """A small file can hold very much, so what is unpacked comes in pieces; a reader takes large ones for less work."""
 
 _GZIP: Final = b"\x1f\x8b"

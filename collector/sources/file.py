@@ -11,7 +11,7 @@ from collector.domain.errors import InputError, MalformedInput, UnreadableInput
 from collector.domain.redaction import redact_text
 from collector.sources.compressed import LONGEST_MAGIC, Damaged, decompressed, is_compressed
 
-BLOCK_BYTES: Final = 1 << 21
+BLOCK_BYTES: Final = 1 << 22
 STDIN: Final = Path("-")
 LONGEST_LINE: Final = 4_096
 PACKED_SUFFIXES: Final = (".gz", ".zst", ".zstd", ".bz2", ".xz")

@@ -60,3 +60,12 @@ def test_blocks_are_bounded():
     cutter = BlockCutter()
     found = cutter.feed(b"line\n" * 1_000_000)
     assert max(len(block.data) for block in found) <= blocks.BLOCK_BYTES + LINE_CAP
+
+
+def test_a_block_of_very_many_lines_is_cut():
+    data = b"\n" * 1_000_000 + b"line\n" * 100_000
+    found = BlockCutter().feed(data)
+    assert b"".join(block.data for block in found) == data
+    assert max(block.data.count(b"\n") for block in found) <= blocks.LARGE
+    lines = data.split(b"\n")[:-1]
+    assert [(number, line) for block in found for _, number, line in block.lines()] == list(enumerate(lines, 1))
