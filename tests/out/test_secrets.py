@@ -88,6 +88,8 @@ def test_no_secret_gets_out(tmp_path: Path, receiver_of: Callable[..., Receiver]
             "/check",
             "/drafts",
             "/rules",
+            "/rules/PAY001",
+            "/definitions",
             "/settings",
             "/targets",
             "/upload",
