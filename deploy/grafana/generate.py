@@ -95,6 +95,51 @@ def share_of(part: str, whole: str) -> str:
     return f"sum by (instance) ({rate_of(part)}) / (sum by (instance) ({rate_of(whole)}) > 0)"
 
 
+def queue(running: str, waiting: str) -> Panel:
+    """What an engine works on."""
+    lines = [
+        Line(of_engine(running), "{{instance}} running", "measured"),
+        Line(of_engine(waiting), "{{instance}} waiting", "problem"),
+    ]
+    return Panel("Requests", "Running and waiting.", lines, COUNT)
+
+
+def drafting(server: str, generated: str, counted: str = "") -> list[Panel]:
+    """Drafts by the counters that vLLM and llama.cpp call by the same names; ``generated`` is that of all tokens."""
+    drafts, drafted, accepted, accepted_at = (
+        f"{server}:spec_decode_num_{name}_total"
+        for name in ("drafts", "draft_tokens", "accepted_tokens", "accepted_tokens_per_pos")
+    )
+    return [
+        Panel(
+            "Acceptance length, tokens a step", f"The target's own token included{counted}.",
+            [Line(f"1 + {share_of(accepted, drafts)}", "{{instance}}", "measured")], TOKENS, 12,
+        ),
+        Panel(
+            "Accepted of drafted", "Without the target's own token.",
+            [Line(share_of(accepted, drafted), "{{instance}}", "measured")], PERCENT, 12,
+        ),
+        Panel(
+            "Accepted by position", "Share of drafts whose token at this position was accepted; the first is 0.",
+            [Line(
+                f"sum by (instance, position) ({rate_of(accepted_at)}) / on (instance) group_left () "
+                f"(sum by (instance) ({rate_of(drafts)}) > 0)",
+                "{{instance}} position {{position}}",
+            )],
+            PERCENT,
+        ),
+        Panel(
+            "Tokens, per second", "Drafted, accepted and generated.",
+            [
+                Line(rate_of(drafted), "{{instance}} drafted", "plain"),
+                Line(rate_of(accepted), "{{instance}} accepted", "measured"),
+                Line(rate_of(generated), "{{instance}} generated", "even"),
+            ],
+            SPEED,
+        ),
+    ]  # fmt: skip
+
+
 FLEET = Board(
     "draftscope-fleet",
     "Speculative decoding: fleet",
@@ -327,14 +372,7 @@ SGLANG = engine_board(
         ),
         Panel("Throughput, tokens/s", "Of each scheduler.",
               [Line(of_engine("sglang:gen_throughput"), "{{instance}} {{dp_rank}}", "measured")], SPEED),
-        Panel(
-            "Requests", "Running and waiting.",
-            [
-                Line(of_engine("sglang:num_running_reqs"), "{{instance}} running", "measured"),
-                Line(of_engine("sglang:num_queue_reqs"), "{{instance}} waiting", "problem"),
-            ],
-            COUNT,
-        ),
+        queue("sglang:num_running_reqs", "sglang:num_queue_reqs"),
         Panel("Cache usage", "Share of the key-value cache in use.",
               [Line(of_engine("sglang:token_usage"), "{{instance}} {{dp_rank}}", "measured")], PERCENT),
         Panel(
@@ -350,49 +388,8 @@ SGLANG = engine_board(
 VLLM = engine_board(
     "vllm", "vLLM", "vllm:num_requests_running",
     [
-        Panel(
-            "Acceptance length, tokens a step", "The target's own token included.",
-            [Line(
-                f"1 + {share_of('vllm:spec_decode_num_accepted_tokens_total', 'vllm:spec_decode_num_drafts_total')}",
-                "{{instance}}", "measured",
-            )],
-            TOKENS, 12,
-        ),
-        Panel(
-            "Accepted of drafted", "Without the target's own token.",
-            [Line(
-                share_of("vllm:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_draft_tokens_total"),
-                "{{instance}}", "measured",
-            )],
-            PERCENT, 12,
-        ),
-        Panel(
-            "Accepted by position", "Share of drafts whose token at this position was accepted; the first is 0.",
-            [Line(
-                "sum by (instance, position) "
-                f"({rate_of('vllm:spec_decode_num_accepted_tokens_per_pos_total')}) / on (instance) group_left () "
-                f"(sum by (instance) ({rate_of('vllm:spec_decode_num_drafts_total')}) > 0)",
-                "{{instance}} position {{position}}",
-            )],
-            PERCENT,
-        ),
-        Panel(
-            "Tokens, per second", "Drafted, accepted and generated.",
-            [
-                Line(rate_of("vllm:spec_decode_num_draft_tokens_total"), "{{instance}} drafted", "plain"),
-                Line(rate_of("vllm:spec_decode_num_accepted_tokens_total"), "{{instance}} accepted", "measured"),
-                Line(rate_of("vllm:generation_tokens_total"), "{{instance}} generated", "even"),
-            ],
-            SPEED,
-        ),
-        Panel(
-            "Requests", "Running and waiting.",
-            [
-                Line(of_engine("vllm:num_requests_running"), "{{instance}} running", "measured"),
-                Line(of_engine("vllm:num_requests_waiting"), "{{instance}} waiting", "problem"),
-            ],
-            COUNT,
-        ),
+        *drafting("vllm", "vllm:generation_tokens_total"),
+        queue("vllm:num_requests_running", "vllm:num_requests_waiting"),
         Panel(
             "Cache usage", "Share of the key-value cache in use; the second name is that of earlier releases.",
             [Line(f'{of_engine("vllm:kv_cache_usage_perc")} or {of_engine("vllm:gpu_cache_usage_perc")}', "{{instance}}", "measured")],
@@ -415,53 +412,13 @@ VLLM = engine_board(
 LLAMACPP = engine_board(
     "llamacpp", "llama.cpp", "llamacpp:requests_processing",
     [
-        Panel(
-            "Acceptance length, tokens a step", "The target's own token included; counted when a request ends.",
-            [Line(
-                f"1 + {share_of('llamacpp:spec_decode_num_accepted_tokens_total', 'llamacpp:spec_decode_num_drafts_total')}",
-                "{{instance}}", "measured",
-            )],
-            TOKENS, 12,
-        ),
-        Panel(
-            "Accepted of drafted", "Without the target's own token.",
-            [Line(
-                share_of("llamacpp:spec_decode_num_accepted_tokens_total", "llamacpp:spec_decode_num_draft_tokens_total"),
-                "{{instance}}", "measured",
-            )],
-            PERCENT, 12,
-        ),
-        Panel(
-            "Accepted by position", "Share of drafts whose token at this position was accepted; the first is 0.",
-            [Line(
-                f"{rate_of('llamacpp:spec_decode_num_accepted_tokens_per_pos_total')} / on (instance) group_left () "
-                f"({rate_of('llamacpp:spec_decode_num_drafts_total')} > 0)",
-                "{{instance}} position {{position}}",
-            )],
-            PERCENT,
-        ),
-        Panel(
-            "Tokens, per second", "Drafted, accepted and generated.",
-            [
-                Line(rate_of("llamacpp:spec_decode_num_draft_tokens_total"), "{{instance}} drafted", "plain"),
-                Line(rate_of("llamacpp:spec_decode_num_accepted_tokens_total"), "{{instance}} accepted", "measured"),
-                Line(rate_of("llamacpp:tokens_predicted_total"), "{{instance}} generated", "even"),
-            ],
-            SPEED,
-        ),
+        *drafting("llamacpp", "llamacpp:tokens_predicted_total", "; counted when a request ends"),
         Panel(
             "Tokens per second of decoding", "While it decodes: generated tokens over the time spent on them.",
             [Line(share_of("llamacpp:tokens_predicted_total", "llamacpp:tokens_predicted_seconds_total"), "{{instance}}", "measured")],
             SPEED,
         ),
-        Panel(
-            "Requests", "Running and waiting.",
-            [
-                Line(of_engine("llamacpp:requests_processing"), "{{instance}} running", "measured"),
-                Line(of_engine("llamacpp:requests_deferred"), "{{instance}} waiting", "problem"),
-            ],
-            COUNT,
-        ),
+        queue("llamacpp:requests_processing", "llamacpp:requests_deferred"),
         Panel("Batches, per second", "Of all slots, verification included.",
               [Line(rate_of("llamacpp:n_decode_total"), "{{instance}}", "measured")], COUNT),
     ],
