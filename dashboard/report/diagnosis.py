@@ -176,9 +176,9 @@ def figure(key: str, estimate: Estimate) -> str:
     if key.startswith(("conditional", "break_even_conditional")):
         form = (words.rate, ".3f")
     if key in ("draft_acceptance_rate", "retained_share") or key.startswith("loss_share"):
-        low, high = estimate.low, estimate.high
-        bounds = f" [{100 * low:.0f}, {100 * high:.0f}]" if low is not None and high is not None else ""
-        return words.percent(value) + bounds
+        low, high = (None if end is None else 100 * end for end in (estimate.low, estimate.high))
+        text = words.percent(value)
+        return f"{text} {words.interval(low, high, '.1f' if '.' in text else '.0f')}".strip()
     if unit == "s" and value < 1:
         low, high = (None if end is None else 1000 * end for end in (estimate.low, estimate.high))
         return f"{words.duration(value)} {words.interval(low, high, '.3g')}".strip()

@@ -24,6 +24,10 @@ def in_order(text: str, *words: str) -> bool:
     return -1 not in places and places == sorted(places)
 
 
+def test_an_interval_has_the_digits_of_its_share() -> None:
+    assert "Accepted of drafted  16.0% [12.5, 19.5]" in printed()
+
+
 def test_the_text_report_shows_causes_before_figures() -> None:
     text = printed()
     assert in_order(
