@@ -247,8 +247,8 @@ class Collection:
             recorder = Recorder(
                 self._database, Place.of(endpoint), deployment=target.deployment or None, labels=running.found.labels
             )
-            pace = Pace(target.interval_seconds)
-            pause = spread(endpoint.address) * target.interval_seconds
+            pace = Pace(target.interval_seconds, share=spread(endpoint.address))
+            pause = pace.first_in()
             while True:
                 state.next_in_seconds = pause
                 if await running.stop.wait(pause):

@@ -1,9 +1,9 @@
 """Reads pages of metrics whose series are known: by place, without looking at what is not wanted.
 
 The first page of an engine is read strictly (:func:`parse_exposition`), line by line. What follows
-differs in its values alone, so where the wanted families begin is looked for from one to the next, and each of
-their lines has to begin with the text it began with. Anything else, and now and then a page without any reason,
-is read strictly again: a figure is never taken from a line whose series is not certain.
+differs in its values alone, so where the wanted families begin is looked for from one to the next, where values may have
+moved it, and each of their lines has to begin with the text it began with. Anything else, and now and then a page without
+any reason, is read strictly again: a figure is never taken from a line whose series is not certain.
 
 Engines of one fleet write the same page but for the values, so layouts are shared among them.
 """
@@ -29,27 +29,61 @@ _OF_A_VALUE: Final = b"0123456789.+-eEinfatyINFATY"
 _END_OF_LINE: Final = 10
 _SOUGHT: Final = 64
 """Bytes of a comment that are looked for."""
+_LONGEST_VALUE: Final = 40
+"""Bytes of a value that is found by place."""
+_ANYWHERE: Final = 1 << 40
+
+
+class _Stretch(NamedTuple):
+    """How many bytes lie between two places of a page, whatever its values are."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def of(cls, lines: Iterable[bytes]) -> _Stretch:
+        """Of whole lines, with the end of one line each."""
+        least = most = 0
+        for line in lines:
+            if line[:1] == b"#" or not line:
+                shortest = longest = len(line)
+            elif line.count(b" ") == 1:
+                shortest = len(_beginning(line)) + 1
+                longest = shortest + _LONGEST_VALUE
+            else:  # what follows a value comes and goes
+                shortest, longest = len(_name(line)), _ANYWHERE
+            least, most = least + shortest + 1, most + longest + 1
+        return cls(least, most)
 
 
 class _Run(NamedTuple):
     """Wanted lines one below the other.
 
     ``head`` is how they begin (and the comment above), of which ``skipped`` bytes come before the first; ``tail``
-    is how the line below begins, "" where there is none. Both are looked for by their first bytes: long
-    texts take twice as long to find.
+    is how the line below begins, "" where there is none. Both are looked for by their first bytes, and only
+    where they can be: ``head_from`` to ``head_to`` bytes behind the run before, ``tail_from`` to ``tail_to`` behind the head.
     """
 
     head: bytes
     skipped: int
     tail: bytes
     head_sought: bytes
+    head_from: int
+    head_to: int
     tail_sought: bytes
+    tail_from: int
+    tail_to: int
 
     @classmethod
-    def of(cls, head: bytes, skipped: int, tail: bytes) -> _Run:
-        """With what is looked for: comments name one family, a sample line may differ from the next at its end alone."""
+    def of(cls, head: bytes, skipped: int, tail: bytes, gap: _Stretch, inside: _Stretch) -> _Run:
+        """With what is looked for: comments name one family, a sample line may differ from the next at its end alone.
+
+        ``gap`` lies between the run before and the head, ``inside`` between the head and the tail.
+        """
         head_sought = head[:skipped] if head[:skipped].strip() else head
-        return cls(head, skipped, tail, head_sought, tail[:_SOUGHT] if tail.startswith(b"\n#") else tail)
+        tail_sought = tail[:_SOUGHT] if tail.startswith(b"\n#") else tail
+        head_to, tail_to = gap.most + len(head_sought), inside.most + len(tail_sought)
+        return cls(head, skipped, tail, head_sought, gap.least, head_to, tail_sought, inside.least, tail_to)
 
 
 class Layout:
@@ -81,9 +115,10 @@ class Layout:
             return None
         parts: list[bytes] = []
         position = 0
-        for head, skipped, tail, head_sought, tail_sought in self._runs:
-            start = body.find(head_sought, position)
-            position = body.find(tail_sought, start + len(head)) if tail else len(body) - 1
+        for head, skipped, tail, head_sought, head_from, head_to, tail_sought, tail_from, tail_to in self._runs:
+            start = body.find(head_sought, position + head_from, position + head_to)
+            inside = start + len(head)
+            position = body.find(tail_sought, inside + tail_from, inside + tail_to) if tail else len(body) - 1
             if start < 0 or position < 0 or not body.startswith(head, start) or not body.startswith(tail, position):
                 return None
             parts.append(body[start + skipped : position])
@@ -111,6 +146,7 @@ def learn(body: bytes, samples: Samples, wanted: Container[str]) -> Layout | Non
     lines = body.split(b"\n")[:-1]
     runs: list[_Run] = []
     beginnings: list[bytes] = []
+    end = 0  # of the run before
     for is_wanted, run in groupby(range(len(lines)), lambda number: _is_wanted(lines[number], wanted)):
         if is_wanted:
             numbers = list(run)
@@ -120,7 +156,14 @@ def learn(body: bytes, samples: Samples, wanted: Container[str]) -> Layout | Non
             above = lines[first - 1] + b"\n" if first and lines[first - 1][:1] == b"#" else b""
             before = b"\n" if first > bool(above) else b""
             tail = b"\n" + _beginning(lines[below]) if below < len(lines) else b""
-            runs.append(_Run.of(before + above + texts[0], len(before + above), tail))
+            gap = _Stretch.of(lines[end : first - bool(above)])
+            if not end and gap.least:  # nothing ends before the first line
+                gap = _Stretch(gap.least - 1, gap.most)
+            inside = _Stretch.of(lines[first:below])
+            before_value = len(texts[0]) + 1  # the end of the last line belongs to the tail
+            inside = _Stretch(max(0, inside.least - before_value), inside.most)
+            runs.append(_Run.of(before + above + texts[0], len(before + above), tail, gap, inside))
+            end = below
     if not beginnings:
         return None
     layout = Layout(samples.table, len(lines), runs, beginnings)
@@ -129,7 +172,11 @@ def learn(body: bytes, samples: Samples, wanted: Container[str]) -> Layout | Non
 
 
 def _is_wanted(line: bytes, wanted: Container[str]) -> bool:
-    return line[:1] != b"#" and line.partition(b"{")[0].partition(b" ")[0].decode("utf-8", "replace") in wanted
+    return line[:1] != b"#" and _name(line).decode("utf-8", "replace") in wanted
+
+
+def _name(line: bytes) -> bytes:
+    return line.partition(b"{")[0].partition(b" ")[0]
 
 
 def _beginning(line: bytes) -> bytes:

@@ -148,6 +148,7 @@ class UnitSeries:
         for position in positions:
             self._by_name.setdefault(table.series[position].name, []).append(position)
         self._chosen: dict[tuple[str, str, str], tuple[int, ...]] = {}
+        self._overall: dict[tuple[str, str], tuple[int, ...]] = {}
 
     @classmethod
     def whole(cls, table: SeriesTable) -> UnitSeries:
@@ -169,6 +170,18 @@ class UnitSeries:
                 position for position, series in self.of(name) if series.labels.get(label, "").startswith(beginning)
             )
         return self._chosen[key]
+
+    def overall(self, values: Sequence[float], name: str, label: str) -> float | None:
+        """A gauge: of several series the one without the ``label``, else their sum; ``None`` where the name is not there."""
+        found = self._overall.get((name, label))
+        if found is None:
+            every = self.of(name)
+            plain = [position for position, series in every if not series.labels.get(label)][:1]
+            found = tuple(plain if len(every) > 1 and plain else [position for position, _ in every])
+            self._overall[name, label] = found
+        if not found:
+            return None
+        return values[found[0]] if len(found) == 1 else sum([values[i] for i in found])
 
     def total(self, values: Sequence[float], name: str, label: str = "", beginning: str = "") -> float | None:
         """The sum over a name's series whose ``label`` begins so; ``None`` where the name is not there, 0 where no label fits."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final
 
 LONGEST_BACK_OFF: Final = 300.0
 """Seconds after which a source that fails is tried again at the latest."""
+TOGETHER_SECONDS: Final = 0.25
+"""Sources that begin spread over an interval are due at multiples of this: what is done in one go costs half as much as one by one."""
 
 
 class Pace:
@@ -20,15 +23,22 @@ class Pace:
         self,
         every: float,
         *,
+        share: float = 0.0,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Begin now; ``every`` in seconds."""
+        """Begin now, or after a ``share`` of the interval; ``every`` in seconds."""
         self._every = every
         self._monotonic = monotonic
         self._sleep = sleep
         self._next = monotonic()
+        if share:
+            self._next = math.ceil((self._next + share * every) / TOGETHER_SECONDS) * TOGETHER_SECONDS
         self._failures = 0
+
+    def first_in(self) -> float:
+        """Seconds until the first try."""
+        return max(0.0, self._next - self._monotonic())
 
     def next_in(self, *, failed: bool) -> float:
         """Seconds until the next try, now that one has ended."""

@@ -202,7 +202,8 @@ class Scraper:
         telling = _Telling(samples.table, info.arguments, above)
         if self._stated is None or self._stated[0] != telling:
             self._stated = telling, with_stated(engine, info, samples, source).arguments
-        return replace(info, arguments=self._stated[1])
+        stated = self._stated[1]
+        return info if stated is info.arguments else replace(info, arguments=stated)
 
     def _who(self) -> Generator[str, Answer, EngineMetrics | None]:
         """Which engine this is by its list of models, where it has one and shows it."""
@@ -261,7 +262,7 @@ class Scraper:
                 where=answer.url,
                 hint="give the address of the engine itself, for instance http://gpu7:30000",
             )
-        if not answer.body.strip():
+        if not answer.body or answer.body.isspace():
             raise SourceError("the answer is empty", where=answer.url, hint="look at the server's log")
 
     @staticmethod

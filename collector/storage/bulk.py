@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from operator import ne
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Column, Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 from collector.storage.copying import copy_columns, copy_rows
-from collector.storage.types import dump_json
+from collector.storage.types import Instant, dump_json
 
 ROWS_OF_A_STATEMENT: Final = 40
 """Rows that one statement of SQLite stores; it allows some hundred values."""
@@ -68,6 +69,18 @@ def replace_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any,
     cursor = connection.connection.cursor()
     try:
         cursor.executemany(statement, rows)
+    finally:
+        cursor.close()
+
+
+def set_instants(connection: Connection, column: Column[float], values: Iterable[tuple[int, float]]) -> None:
+    """Set an instant in rows by their id."""
+    convert = partial(Instant().process_bind_param, dialect=connection.dialect)
+    mark = "%s" if connection.dialect.name == "postgresql" else "?"
+    statement = f"UPDATE {column.table.name} SET {column.name} = {mark} WHERE id = {mark}"  # noqa: S608 - our names
+    cursor = connection.connection.cursor()
+    try:
+        cursor.executemany(statement, [(convert(value), number) for number, value in values])
     finally:
         cursor.close()
 

@@ -13,7 +13,7 @@ from collector.domain.results import Latency
 from collector.domain.runs import RunRecord
 from collector.domain.series import SeriesSample
 from collector.domain.windows import PrefillWindow, Window
-from collector.storage.bulk import digest_of, insert_or_keep, replace_rows
+from collector.storage.bulk import digest_of, insert_or_keep, replace_rows, set_instants
 from collector.storage.documents import to_document
 from collector.storage.live import Seen, append_live
 from collector.storage.packing import pack_doubles, unpack_doubles
@@ -33,8 +33,6 @@ _SOURCES_AT: Final = (
 _SERIES_IDS: Final = select(SCRAPE_SERIES.c.digest, SCRAPE_SERIES.c.id).where(
     SCRAPE_SERIES.c.digest.in_(bindparam("digests", expanding=True))
 )
-_OF_SOURCE: Final = update(SOURCES).where(SOURCES.c.id == bindparam("source")).values(read_at=bindparam("instant"))
-_OF_RUN: Final = update(RUNS).where(RUNS.c.id == bindparam("run")).values(ended_at=bindparam("instant"))
 _WITH_LATENCIES: Final = update(RUNS).where(RUNS.c.id == bindparam("run")).values(latencies=bindparam("figures"))
 
 
@@ -182,8 +180,8 @@ def save_continued(connection: Connection, scrapes: Sequence[Continued]) -> list
     stored = [scrape for scrape, is_next in zip(scrapes, taken, strict=True) if is_next]
     if not stored:
         return taken
-    connection.execute(_OF_SOURCE, [{"source": scrape.source_id, "instant": scrape.at} for scrape in stored])
-    connection.execute(_OF_RUN, [{"run": scrape.run_id, "instant": scrape.at} for scrape in stored])
+    set_instants(connection, SOURCES.c.read_at, [(scrape.source_id, scrape.at) for scrape in stored])
+    set_instants(connection, RUNS.c.ended_at, [(scrape.run_id, scrape.at) for scrape in stored])
     measured = [
         {"run": scrape.run_id, "figures": to_document(scrape.latencies)} for scrape in stored if scrape.latencies
     ]

@@ -124,19 +124,14 @@ def add_to_rollups(
 
     ``groups`` are the groups of the streams.
     """
-    by_minute = rolled_up(windows, prefills, MINUTE)
-    for own_table, group_table, width in (
-        (MINUTE_SAMPLES, FLEET_MINUTE_SAMPLES, MINUTE),
-        (HOUR_SAMPLES, FLEET_HOUR_SAMPLES, HOUR),
-    ):
-        own: dict[Key, Values] = {}
-        of_group: dict[Key, Values] = {}
-        for (stream_id, minute, shape), values in by_minute.items():
-            bucket = bucket_of(minute, width)
-            _add(own, (stream_id, bucket, shape), values)
-            _add(of_group, (groups[stream_id], bucket, shape), values)
-        _merge_into(connection, own_table, own)
-        _merge_into(connection, group_table, of_group)
+    own = rolled_up(windows, prefills, MINUTE)
+    of_group: dict[Key, Values] = {}
+    for (stream_id, minute, shape), values in own.items():
+        _add(of_group, (groups[stream_id], minute, shape), values)
+    _merge_into(connection, MINUTE_SAMPLES, own)
+    _merge_into(connection, FLEET_MINUTE_SAMPLES, of_group)
+    _merge_into(connection, HOUR_SAMPLES, _by_hour(own))
+    _merge_into(connection, FLEET_HOUR_SAMPLES, _by_hour(of_group))
 
 
 def replace_rollups(
@@ -158,6 +153,14 @@ def rolled_up(
     for stream_id, prefill in prefills:
         _add(parts, (stream_id, bucket_of(prefill.at, width), NO_WINDOW), values_of_prefill(prefill))
     return parts
+
+
+def _by_hour(parts: Mapping[Key, Values]) -> dict[Key, Values]:
+    """What parts by minute add up to."""
+    hours: dict[Key, Values] = {}
+    for (owner, minute, shape), values in parts.items():
+        _add(hours, (owner, bucket_of(minute, HOUR), shape), values)
+    return hours
 
 
 def bucket_of(at: float, width: int) -> int:

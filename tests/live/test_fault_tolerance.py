@@ -32,6 +32,7 @@ from tests.live.test_scrape_faults import (
     FAULTS,
     TEXT,
     answering,
+    endless,
     endless_in_chunks,
     hanging,
     hanging_in_the_middle,
@@ -74,7 +75,10 @@ def test_an_engine_loses_no_interval_to_others_that_misbehave(
 
         async def whole() -> None:
             stop = asyncio.Event()
-            targets = [Target(url=url, interval_seconds=1, timeout_seconds=0.5) for url, _, _ in faulty.values()]
+            targets = [
+                Target(url=url, interval_seconds=1, timeout_seconds=0.5 if hint == "timeout" else 30)
+                for url, _, hint in faulty.values()
+            ]
             targets.append(Target(url=good.url, interval_seconds=1))
             collection = Collection(sqlite_database, targets, client=client, now=good.clock)
             task = asyncio.create_task(collection.run(stop))
@@ -97,6 +101,47 @@ def test_an_engine_loses_no_interval_to_others_that_misbehave(
         (run,) = list_runs(connection).runs
         record = load_run(connection, run.id)
     assert totals(record) == good.at(good.index, "vllm:spec_decode_num_drafts_total")
+
+
+def without_end(handler: QuietHandler) -> None:
+    """One line after the other, without an end; it goes on for as long as somebody listens."""
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    while not _RELEASE.wait(0.02):
+        handler.wfile.write(b"8\r\n# again\n\r\n")
+
+
+@pytest.mark.parametrize("client", list(Client))
+def test_a_body_without_end_takes_no_interval_from_others(sqlite_database: Database, client: Client) -> None:
+    with recorded(RECORDING) as good, answering(without_end) as slow, answering(endless) as huge:
+        targets = [
+            Target(url=slow, interval_seconds=1, timeout_seconds=120),
+            Target(url=huge, interval_seconds=1, timeout_seconds=120),
+            Target(url=good.url, interval_seconds=1),
+        ]
+
+        async def whole() -> None:
+            stop = asyncio.Event()
+            collection = Collection(sqlite_database, targets, client=client, now=good.clock)
+            task = asyncio.create_task(collection.run(stop))
+            try:
+                await until(lambda: len(collection.states()) == len(targets), 60)
+                states = {state.address: state for state in collection.states()}
+                await until(lambda: states[good.url].scrapes >= 4 and states[huge].failures >= 2, 60)
+                assert "larger than 16 MiB" in states[huge].error
+                assert (states[slow].scrapes, states[slow].failures) == (0, 0)  # its first answer still comes in
+                assert (states[good.url].failures, states[good.url].error) == (0, "")
+            finally:
+                _RELEASE.set()
+                stop.set()
+                await asyncio.wait_for(task, 60)
+
+        asyncio.run(whole())
+    with sqlite_database.reading() as connection:
+        (run,) = list_runs(connection).runs
+        record = load_run(connection, run.id)
+    assert {window.at for window in record.windows} == {at for at, _ in good.snapshots[: good.index + 1]}
 
 
 def test_doctor_has_a_line_for_each_fault(

@@ -316,6 +316,26 @@ def test_late_scrapes_do_not_shift_those_after_them() -> None:
     assert pace.next_in(failed=False) == 15.0
 
 
+def test_sources_stay_spread_and_those_that_are_close_come_together() -> None:
+    time = Time()
+
+    def due(share: float) -> list[float]:
+        """When a source is tried, if each try takes a while."""
+        pace = Pace(15.0, share=share, monotonic=time.monotonic, sleep=time.sleep)
+        began, instants = time.now, []
+        time.sleep(pace.first_in())
+        for _ in range(3):
+            instants.append(time.now)
+            time.now += 2.5
+            time.sleep(pace.next_in(failed=False))
+        time.now = began + 0.01  # the next source begins a little later
+        return instants
+
+    first, close, other = due(0.301), due(0.303), due(0.7)
+    assert first == close == [1_004.75, 1_019.75, 1_034.75]
+    assert other == [1_010.75, 1_025.75, 1_040.75]
+
+
 def test_pauses_after_failures_are_bounded() -> None:
     time = Time()
     pace = Pace(15.0, monotonic=time.monotonic, sleep=time.sleep)

@@ -123,11 +123,7 @@ def _unit_state(series: UnitSeries, values: Sequence[float]) -> UnitState:
     """What a scheduler itself says. A mode that is not exposed yet counts 0."""
 
     def gauge(name: str) -> float | None:
-        """A gauge; of several series the one for all priorities, else their sum."""
-        found = series.of(name)
-        if len(found) > 1:
-            found = [item for item in found if not item[1].labels.get("priority")][:1] or found
-        return sum(values[position] for position, _ in found) if found else None
+        return series.overall(values, name, "priority")
 
     total = partial(series.total, values)
     length = gauge(names.LENGTH)
