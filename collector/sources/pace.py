@@ -9,8 +9,8 @@ from typing import Final
 
 LONGEST_BACK_OFF: Final = 300.0
 """Seconds after which a source that fails is tried again at the latest."""
-TOGETHER_SECONDS: Final = 0.25
-"""Sources that begin spread over an interval are due at multiples of this: what is done in one go costs half as much as one by one."""
+TOGETHER_SECONDS: Final = 0.5
+"""Sources that are spread over an interval begin at multiples of this: done in one go, the same work takes half the processor time."""
 
 
 class Pace:

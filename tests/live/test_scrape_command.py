@@ -332,8 +332,8 @@ def test_sources_stay_spread_and_those_that_are_close_come_together() -> None:
         return instants
 
     first, close, other = due(0.301), due(0.303), due(0.7)
-    assert first == close == [1_004.75, 1_019.75, 1_034.75]
-    assert other == [1_010.75, 1_025.75, 1_040.75]
+    assert first == close == [1_005.0, 1_020.0, 1_035.0]
+    assert other == [1_011.0, 1_026.0, 1_041.0]
 
 
 def test_pauses_after_failures_are_bounded() -> None:
