@@ -39,9 +39,9 @@ from dashboard.alerts import Alerting
 from dashboard.diagnoses import Diagnoses
 from dashboard.judging import Sweep, judge_run, store_judgement
 from dashboard.pages.over_time import RANGES
-from dashboard.pages.templating import STATIC, compile_all
+from dashboard.pages.templating import STATIC
 from dashboard.samples import FOLDER
-from dashboard.service import build_app
+from dashboard.service import build_app, prepare_pages
 from dashboard.settings import Settings
 
 REPEATS = 5
@@ -80,7 +80,7 @@ async def measure(app: FastAPI, addresses: dict[str, tuple[str, str, dict[str, s
         f"{'page':<20} {'CPU ms':>8} {'at first':>9} {'first view kB':>14}   bar {CPU_LIMIT_MS} ms, {BYTES_LIMIT // 1000} kB"
     )
     async with httpx.AsyncClient(transport=transport, base_url="http://benchmark") as client:
-        compile_all()  # as the service does when it starts
+        prepare_pages()  # as the service does when it starts
         for address in WARM:
             await client.get(address)
         for name, (method, address, body) in addresses.items():
@@ -168,6 +168,22 @@ def addresses(files: Sequence[int], live: Sequence[int]) -> dict[str, tuple[str,
     return asked
 
 
+def fill(database: Database, folder: Path, options: argparse.Namespace) -> tuple[Sequence[int], Sequence[int]]:
+    """The runs of logs and the watched ones, judged; says what that cost."""
+    began = time.process_time()
+    files = ingest(database, bundles(folder, options.runs)).run_ids
+    diagnoses = Diagnoses(database)
+    Sweep(diagnoses, Alerting(), spent=float).sweep()
+    done = time.process_time()
+    print(f"{len(files)} runs stored and judged in {done - began:.0f} s of CPU")
+    live = watched(database, options.replicas, options.days)
+    filled = time.process_time()
+    judged(diagnoses, live, REALLY_JUDGED)
+    each = (time.process_time() - filled) / REALLY_JUDGED
+    print(f"{len(live)} live replicas over {options.days} days; judging one takes {each:.2f} s of CPU\n")
+    return files, live
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
@@ -175,17 +191,7 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=30)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, open_database(f"sqlite:///{name}/draftscope.db") as database:
-        began = time.process_time()
-        files = ingest(database, bundles(Path(name), options.runs)).run_ids
-        diagnoses = Diagnoses(database)
-        Sweep(diagnoses, Alerting(), spent=float).sweep()
-        done = time.process_time()
-        print(f"{len(files)} runs stored and judged in {done - began:.0f} s of CPU")
-        live = watched(database, options.replicas, options.days)
-        filled = time.process_time()
-        judged(diagnoses, live, REALLY_JUDGED)
-        each = (time.process_time() - filled) / REALLY_JUDGED
-        print(f"{len(live)} live replicas over {options.days} days; judging one takes {each:.2f} s of CPU\n")
+        files, live = fill(database, Path(name), options)
         app = build_app(Diagnoses(database), Settings())  # as after a start: nothing is in memory
         asyncio.run(measure(app, addresses(files, live)))
 

@@ -17,6 +17,7 @@ from collector.storage.deliveries import Delivery, DeliveryStatus
 from collector.storage.engine import Database
 from collector.storage.silences import Silence
 from dashboard.alerts import Alerting, notice_of, open_subjects, silenced_by
+from dashboard.deployments import deployment_of
 from dashboard.outbox import Outbox
 from dashboard.settings import Channel
 from dashboard.sinks.base import FAILURES_TO_PAUSE, SinkConfig
@@ -123,14 +124,15 @@ class AlertBook:
             finding = stored.finding
             if finding.severity < least:
                 continue
-            notice = notice_of(run, stored, NoticeType.OPENED, "", at=now)
-            silence = silenced_by(held, notice.document())
+            silence = None
+            if held:
+                silence = silenced_by(held, notice_of(run, stored, NoticeType.OPENED, "", at=now).document())
             rows.append(
                 FiringRow(
                     finding.rule,
                     finding.severity.word,
                     finding.title,
-                    notice.deployment,
+                    deployment_of(run),
                     str(run.id),
                     finding.scope,
                     stored.first_seen,

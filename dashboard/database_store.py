@@ -20,7 +20,7 @@ from collector.domain.runs import Role, RunRecord
 from collector.storage.drafts import find_draft, list_drafts, register_draft, remove_draft
 from collector.storage.live import group_name, streams_of, watched_runs
 from collector.storage.reports import StoredReport, load_report
-from collector.storage.runs import StoredRun, list_runs, load_facts, load_stored
+from collector.storage.runs import StoredRun, earliest_first, list_runs, load_facts, load_stored
 from collector.storage.states import bundle_state, list_state
 from dashboard import names
 from dashboard.deployments import model_of
@@ -89,6 +89,11 @@ class DatabaseStore:
     def frame(self, run_id: str, role: Role) -> pd.DataFrame | None:
         """All windows of a run, diagnosed."""
         return self._diagnoses.of(run_number(run_id)).report.frame(role)
+
+    def earliest_first(self, run_ids: Sequence[str]) -> list[str]:
+        """These runs in the order in which they began."""
+        with self._diagnoses.database.reading() as connection:
+            return [str(number) for number in earliest_first(connection, [run_number(run_id) for run_id in run_ids])]
 
     def compare(self, run_ids: Sequence[str]) -> Compared:
         """Runs side by side, each as it was judged last."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from typing import Any
 
 from collector.domain.conditions import Aspect, Condition
@@ -33,7 +34,7 @@ class Doctor:
 
     def look(self) -> list[Aspect]:
         """Every aspect as it is now; nothing outside of the service is asked."""
-        return [*self._stored(), *self._watched(), *self._sources(), self._channels(), self._reach(), _formats()]
+        return [*self._stored(), *self._watched(), *self._sources(), self._channels(), self._reach(), log_formats()]
 
     def in_use(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """The settings as they are in use, secrets masked, by table."""
@@ -127,7 +128,9 @@ class Doctor:
         )
 
 
-def _formats() -> Aspect:
+@cache
+def log_formats() -> Aspect:
+    """Whether every format of logs reads its own samples: the same as long as the program runs."""
     faults = [fault for form in formats() for fault in self_check(form)]
     if faults:
         return Aspect("Log formats", Condition.ERROR, "; ".join(faults[:3]), "a fault of draftscope; please report it")

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import Connection, select
@@ -157,7 +158,13 @@ def summary_of(diagnosis: Diagnosis, report: RunReport) -> Mapping[str, Any]:
 
 def judged_as(state: str, thresholds: Thresholds) -> str:
     """What a judgement rests on besides the runs it compares with: data, limits and the product's release."""
-    return digest_of(state, asdict(thresholds), product_version())
+    return digest_of(state, _limits(thresholds))
+
+
+@cache
+def _limits(thresholds: Thresholds) -> str:
+    """Runs by the hundred are held against the same."""
+    return digest_of(asdict(thresholds), product_version())
 
 
 class Sweep:

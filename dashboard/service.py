@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -34,7 +35,7 @@ from dashboard.collecting import Collection
 from dashboard.database import pushed_folder
 from dashboard.database_store import DatabaseStore
 from dashboard.diagnoses import Diagnoses
-from dashboard.doctor import Doctor
+from dashboard.doctor import Doctor, log_formats
 from dashboard.electing import Election
 from dashboard.exporter.endpoint import Exporter, metrics_router
 from dashboard.feeding import Feeding
@@ -148,16 +149,23 @@ def run_service(
     with _listening(service.host, service.port) as listening:
         announce(address_of(service.host, listening.getsockname()[1]))
         app = build_app(diagnoses, settings, collection, feeding, pushed)
-        Thread(target=_prepare_pages, name="pages").start()
+        Thread(target=prepare_pages, name="pages").start()
         if read_again is not None:
             app.state.reload = partial(_read_again, collection, feeding, read_again)
         asyncio.run(_serve(app, listening, workers, partial(_on_signal, app.state.reload)))
 
 
-def _prepare_pages() -> None:
-    """Do once what the first page would wait for."""
+def prepare_pages() -> None:
+    """Do once what the first pages would wait for.
+
+    What the program itself consists of stays as long as it runs. Left out of garbage collection, it is not looked through
+    again and again, which takes longer than most pages.
+    """
     compile_all()
     charts.prepare()
+    log_formats()
+    gc.collect()
+    gc.freeze()
 
 
 def _read_again(collection: Collection, feeding: Feeding, read: Callable[[], Settings]) -> tuple[int, int]:

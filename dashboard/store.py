@@ -250,6 +250,14 @@ class RunStore(Protocol):
         """
         ...
 
+    def earliest_first(self, run_ids: Sequence[str]) -> list[str]:
+        """These runs in the order in which they began.
+
+        Raises:
+            UnknownName: no run has one of these ids.
+        """
+        ...
+
     def compare(self, run_ids: Sequence[str]) -> Compared:
         """Two or more runs side by side; the first is what the others are held against.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Row, Select, and_, func, insert, or_, select, update
@@ -402,11 +403,17 @@ def _row(connection: Connection, run_id: int, columns: Sequence[Column[Any]] | N
     """A run's row, whole or these columns of it."""
     row = connection.execute(select(*(columns or RUNS.c)).where(RUNS.c.id == run_id)).one_or_none()
     if row is None:
-        raise UnknownName(f"no run has the id {run_id}", hint="draftscope runs list shows them")
+        raise _unknown(run_id)
     return row
 
 
+def _unknown(run_id: int) -> UnknownName:
+    return UnknownName(f"no run has the id {run_id}", hint="draftscope runs list shows them")
+
+
+@lru_cache(maxsize=256)
 def _release(text: str | None) -> Release | None:
+    """Many runs are of few releases."""
     return None if text is None else Release.parse(text)
 
 
@@ -457,6 +464,20 @@ def load_stored_runs(connection: Connection, run_ids: Sequence[int]) -> list[Sto
     return list(_judged(connection, connection.execute(query).all()))
 
 
+def earliest_first(connection: Connection, run_ids: Sequence[int]) -> list[int]:
+    """These runs in the order in which they began.
+
+    Raises:
+        UnknownName: no run has one of these ids.
+    """
+    query = select(RUNS.c.id).where(RUNS.c.id.in_(run_ids)).order_by(RUNS.c.listed_at, RUNS.c.id)
+    found = list(connection.execute(query).scalars())
+    for run_id in run_ids:
+        if run_id not in found:
+            raise _unknown(run_id)
+    return found
+
+
 def _chosen(query: Select[Any], chosen: RunFilter) -> Select[Any]:
     columns = RUNS.c
     for name in ("engine", "method", "deployment", "sample"):
@@ -487,11 +508,14 @@ def _position(following: str) -> tuple[float, int]:
 def _judged(connection: Connection, rows: Iterable[Row[Any]]) -> Iterable[StoredRun]:
     rows = list(rows)
     ids = [row.id for row in rows]
+    said, made = VERDICTS.c, JUDGEMENTS.c
     verdicts: dict[int, dict[Question, Verdict]] = {}
-    for row in connection.execute(select(VERDICTS).where(VERDICTS.c.run_id.in_(ids))):
-        question = Question(row.question)
-        verdicts.setdefault(row.run_id, {})[question] = Verdict(question, State(row.state), row.summary, row.provide)
-    judgements = {row.run_id: row for row in connection.execute(select(JUDGEMENTS).where(JUDGEMENTS.c.run_id.in_(ids)))}
+    columns = said.run_id, said.question, said.state, said.summary, said.provide
+    for run_id, name, state, *words in connection.execute(select(*columns).where(said.run_id.in_(ids))):
+        question = Question(name)
+        verdicts.setdefault(run_id, {})[question] = Verdict(question, State(state), *words)
+    query = select(made.run_id, made.judged_at, made.headline, made.summary).where(made.run_id.in_(ids))
+    judgements = {row.run_id: row for row in connection.execute(query)}
     for row in rows:
         judgement = judgements.get(row.id)
         known = verdicts.get(row.id, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, func, or_, select
+from sqlalchemy import Connection, Select, String, and_, cast, func, or_, select
 
 from collector.storage.bulk import digest_of
 from collector.storage.drafts import registered_figures
@@ -24,9 +24,11 @@ from collector.storage.tables import (
     RUNS,
     SOURCES,
 )
+from collector.storage.types import Json
 
 _R = RUNS.c
-_COLUMNS = len(RUNS.columns)
+_OWN = [cast(column, String) if isinstance(column.type, Json) else column for column in RUNS.columns]
+"""What is stored of a run itself; documents as their text, which need not be read for a digest."""
 
 
 def run_states(
@@ -42,8 +44,8 @@ def run_states(
     """
     parts: dict[int, list[Any]] = {}
     registered = registered_figures(connection)
-    for row in connection.execute(_chosen(select(RUNS, *_latest()), run_ids, sample).order_by(_R.id)):
-        stored, instants, counts = row[:_COLUMNS], row[_COLUMNS : _COLUMNS + 3], row[_COLUMNS + 3 :]
+    for row in connection.execute(_chosen(select(*_OWN, *_latest()), run_ids, sample).order_by(_R.id)):
+        stored, instants, counts = row[: len(_OWN)], row[len(_OWN) : len(_OWN) + 3], row[len(_OWN) + 3 :]
         last = max((at for at in instants if at is not None), default=None)
         parts[row.id] = [list(stored), last, *counts, *(registered if row.validation_id is None else ())]
     read = select(RUN_SOURCES.c.run_id, SOURCES.c.id, SOURCES.c.byte_offset, SOURCES.c.understood, SOURCES.c.unread)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from math import inf
+from math import ceil, inf
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from collector.domain.findings import Question, State
 from dashboard import names
@@ -16,6 +17,8 @@ from dashboard.pages.figures import Figure
 from dashboard.pages.verdicts import MARKS, STATES
 from dashboard.store import RowFinding, RunRow
 
+MOST_ROWS: Final = 100
+"""Runs on one page; more follow on further pages."""
 AXIS_END: Final = 6.0
 """Right end of the common axis of acceptance lengths; its left end is 1."""
 SHOWN_FINDINGS: Final = 3
@@ -39,6 +42,13 @@ class Query:
     state: str = ""
     engine: str = ""
     order: Order = Order.WORST
+    page: int = 1
+
+    def address(self, page: int) -> str:
+        """Where another page of the same is."""
+        order = "" if self.order is Order.WORST else self.order.value
+        asked = {"q": self.text, "state": self.state, "engine": self.engine, "order": order, "page": page}
+        return f"/?{urlencode({name: value for name, value in asked.items() if value})}"
 
     def wants(self, row: RunRow) -> bool:
         """Whether a run is wanted. Every word of the text must be found in its names or findings."""
@@ -115,8 +125,21 @@ class FleetGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Which of the wanted runs one page shows, counted from 1; where those before and after are, "" where there are none."""
+
+    first: int
+    last: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class FleetPage:
-    """Everything the template shows; counts are over all runs, rows over the wanted ones."""
+    """Everything the template shows; counts are over all runs, rows over the wanted ones.
+
+    ``stretch`` is ``None`` where one page holds all of these.
+    """
 
     statement: str
     total: int
@@ -124,6 +147,7 @@ class FleetPage:
     unknown: int
     fine: int
     shown: int
+    stretch: Stretch | None
     query: Query
     engines: tuple[tuple[str, str], ...]
     groups: tuple[FleetGroup, ...]
@@ -132,8 +156,9 @@ class FleetPage:
 def fleet_page(rows: Sequence[RunRow], query: Query) -> FleetPage:
     """The page for all runs (latest first) and what of them is wanted."""
     wanted = in_order([row for row in rows if query.wants(row)], query.order)
+    stretch = _stretch(len(wanted), query)
     groups: dict[tuple[str, ...], list[RunRow]] = {}
-    for row in wanted:
+    for row in wanted if stretch is None else wanted[stretch.first - 1 : stretch.last]:
         groups.setdefault((row.target, row.draft, row.method or "", row.engine), []).append(row)
     return FleetPage(
         statement=_statement(rows),
@@ -142,9 +167,24 @@ def fleet_page(rows: Sequence[RunRow], query: Query) -> FleetPage:
         unknown=sum(Query(state=State.CANNOT_TELL).wants(row) for row in rows),
         fine=sum(Query(state=State.OK).wants(row) for row in rows),
         shown=len(wanted),
+        stretch=stretch,
         query=query,
         engines=tuple((key, names.engine(key)) for key, _ in groupby(sorted(row.engine for row in rows)) if key),
         groups=tuple(_group(members) for members in groups.values()),
+    )
+
+
+def _stretch(wanted: int, query: Query) -> Stretch | None:
+    """What the asked page shows; the last one where it lies beyond."""
+    if wanted <= MOST_ROWS:
+        return None
+    page = min(max(query.page, 1), ceil(wanted / MOST_ROWS))
+    last = min(page * MOST_ROWS, wanted)
+    return Stretch(
+        (page - 1) * MOST_ROWS + 1,
+        last,
+        query.address(page - 1) if page > 1 else "",
+        query.address(page + 1) if last < wanted else "",
     )
 
 

@@ -62,13 +62,14 @@ def runs(
     state: str = "",
     engine: str = "",
     order: str = Order.WORST.value,
+    page: Annotated[int, Query(ge=1)] = 1,
 ) -> HTMLResponse:
     """All runs, or three ways to start where there is none."""
     rows = _store(request).list_runs()
     if not rows:
         return _page("first_run.html")
     known = Order(order) if order in set(Order) else Order.WORST
-    query = fleet.Query(text=q, state=state, engine=engine, order=known)
+    query = fleet.Query(text=q, state=state, engine=engine, order=known, page=page)
     return _page("fleet.html", page=fleet_page(rows, query), keys=FLEET_KEYS)
 
 
@@ -149,9 +150,8 @@ def compare(
         return _page("compare.html", page=choice_page(_store(request).list_runs(), [*runs, *(chosen or [])]))
     if len(runs) > MOST_RUNS:
         raise InputError(f"{len(runs)} runs are chosen, at most {MOST_RUNS} are compared at once")
-    latest_first = [row.id for row in _store(request).list_runs()]
-    runs.sort(key=lambda run_id: -latest_first.index(run_id) if run_id in latest_first else 0)
-    return _page("compare.html", page=compare_page(_store(request).compare(runs)))
+    store = _store(request)
+    return _page("compare.html", page=compare_page(store.compare(store.earliest_first(runs))))
 
 
 @router.get("/upload")

@@ -1,9 +1,12 @@
 """The other pages: the list, the first run, rules, definitions."""
 
+from dataclasses import replace
+
 import pytest
 
 from analysis.base import catalogue
 from collector.domain.quantities import QUANTITIES
+from dashboard.pages.fleet import MOST_ROWS
 from tests.web.pages_read import Page
 from tests.web.reports import altered
 
@@ -60,6 +63,26 @@ def test_filters_live_in_the_address(client, query, shown):
     page = Page(client.get(f"/?{query}").text)
     assert [link.removeprefix("/runs/") for link in page.values("href") if link.startswith("/runs/")] == shown
     assert f"{len(shown)} of 2 runs shown" in page.said("rows")
+
+
+def test_many_runs_stand_on_several_pages(client_of, first_run):
+    client = client_of(*(replace(first_run, id=str(number)) for number in range(MOST_ROWS + 3)))
+
+    def rows(address):
+        page = Page(client.get(address).text)
+        links = [link for link in page.values("href") if link.startswith("/?page=") or "&page=" in link]
+        return page.values("data-run"), links, page.said("main")
+
+    shown, links, said = rows("/?order=latest&q=kimi")
+    assert shown == [str(number) for number in range(MOST_ROWS)]
+    assert f"Runs 1 to {MOST_ROWS} of {MOST_ROWS + 3}" in said
+    assert links == ["/?q=kimi&order=latest&page=2"]
+    shown, links, said = rows(links[0])
+    assert shown == [str(MOST_ROWS + number) for number in range(3)]
+    assert f"Runs {MOST_ROWS + 1} to {MOST_ROWS + 3} of {MOST_ROWS + 3}" in said
+    assert links == ["/?q=kimi&order=latest&page=1"]
+    assert rows("/?order=latest&q=kimi&page=99")[0] == shown
+    assert client.get("/?page=0").status_code == 422
 
 
 def test_row_of_a_run_without_any_figure(client_of, first_run):

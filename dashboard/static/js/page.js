@@ -75,7 +75,10 @@
       for (const [id, row] of there) if (here.has(id) && here.get(id).innerHTML !== row.innerHTML) here.get(id).replaceWith(row);
       document.getElementById("tally").replaceWith(page.getElementById("tally"));
       const added = [...there.keys()].filter((id) => !here.has(id)).length;
-      says.textContent = added ? `${added} new ${added === 1 ? "run" : "runs"}` : `live, changed ${new Date().toLocaleTimeString()}`;
+      // On one page of several, what is new to it may have stood on another.
+      const paged = page.querySelector("#rows .pages");
+      if (!added) says.textContent = `live, changed ${new Date().toLocaleTimeString()}`;
+      else says.textContent = paged ? "the order changed" : `${added} new ${added === 1 ? "run" : "runs"}`;
       live.querySelector("a")?.remove();
       if (added) live.append(Object.assign(document.createElement("a"), { href: location.href, textContent: "Show" }));
     };
