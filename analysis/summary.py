@@ -22,6 +22,8 @@ FIRST_TO_FIX = (
     "ACC001",
     "DRF001",
     "ACC003",
+    "ACC007",
+    "ACC004",
     "PAY002",
 )
 """Order in which findings give the next steps: stop the loss, then what is certain, then what explains."""

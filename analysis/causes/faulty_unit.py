@@ -32,7 +32,7 @@ class FaultyUnit(Cause):
     def experiment(self, facts: Facts) -> Experiment:
         """Restart it."""
         outlier = facts.finding("ACC007")
-        unit = outlier.scope if outlier is not None else "the unit"
+        unit = "the unit" if outlier is None else "this replica" if outlier.scope == "run" else outlier.scope
         return Experiment(
             f"Restart {unit} and route the same prompts to it and to a sibling",
             (f"draftscope diagnose AFTER_RESTART_LOG --previous {facts.run.record.source}",),

@@ -71,7 +71,7 @@ def speedup_by_depth(
                 "text": f"measured {figures.factor(speedup)}",
                 "x": depth,
                 "y": speedup - 0.05 * (top - bottom),
-                "xanchor": "center",
+                "xanchor": "right" if depth > 1 else "center",
                 "yanchor": "top",
                 "showarrow": False,
                 "font": {"size": 12, "color": colour("measured")},

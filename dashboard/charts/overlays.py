@@ -44,7 +44,10 @@ def line_of(frame: pd.DataFrame, column: str, stands: str) -> Line:
     used = frame[frame[stands] & frame[column].notna()]
     if used.empty:
         return Line()
-    shown = thin(used.assign(minute=(used["at"] - used["at"].iloc[0]) / 60), column)
+    thinned = thin(used, column)
+    kept = used.index.isin(thinned.index)
+    kept[[0, -1]] = True  # a line reaches as far as the run did
+    shown = used[kept].assign(minute=(used["at"] - used["at"].iloc[0]) / 60)
     return Line(np.round(shown["minute"], 4).tolist(), np.round(shown[column], 4).tolist())
 
 
@@ -52,21 +55,22 @@ def _overlay(chart_id: str, title: str, axis: str, lowest: float, series: Sequen
     known = [one for one in series[:MOST_SERIES] if one.line.value]
     if len(known) < 2:
         return None
+    unit, minutes = _unit(max(one.line.minute[-1] for one in known))
     traces = [
         scatter(
             name=one.name,
-            x=one.line.minute,
+            x=[minute / minutes for minute in one.line.minute],
             y=one.line.value,
             mode="lines+markers" if len(one.line.value) < 60 else "lines",
             line={"color": colour(token), "width": 1.75, "dash": dash},
             marker={"color": colour(token), "size": 5},
-            hovertemplate=f"{one.name}<br>minute %{{x:.1f}}, %{{y:.3~g}}<extra></extra>",
+            hovertemplate=f"{one.name}<br>{unit} %{{x:.1f}}, %{{y:.3~g}}<extra></extra>",
         )
         for (token, dash), one in zip(_LOOKS, known, strict=False)
     ]
     highest = max(max(one.line.value) for one in known)
     layout = {
-        "xaxis": {"title": {"text": "minutes since the first window"}},
+        "xaxis": {"title": {"text": f"{unit}s since the first window"}, "nticks": 8},
         "yaxis": {"title": {"text": axis}, "range": [lowest, round(highest + 0.06 * (highest - lowest), 3)]},
     }
     left_out = f" The first {MOST_SERIES} of {len(series)} runs." if len(series) > MOST_SERIES else ""
@@ -75,9 +79,11 @@ def _overlay(chart_id: str, title: str, axis: str, lowest: float, series: Sequen
         title=title,
         sentence=f"Each from its own first window, so that like stages lie over each other.{left_out}",
         figure=finish(traces, layout),
-        header=("Run", "Minute", axis),
+        header=("Run", unit.capitalize(), axis),
         rows=[
-            (one.name, f"{row.minute:.1f}", figures.significant(row.value)) for one in known for row in _rows(one.line)
+            (one.name, f"{row.minute / minutes:.1f}", figures.significant(row.value))
+            for one in known
+            for row in _rows(one.line)
         ],
         keys=tuple(
             Key("dash" if dash != "solid" else "line", token, one.name)
@@ -85,6 +91,15 @@ def _overlay(chart_id: str, title: str, axis: str, lowest: float, series: Sequen
         ),
         size="tall",
     )
+
+
+def _unit(minutes: float) -> tuple[str, float]:
+    """The unit that a span is told in, and how many minutes it is."""
+    if minutes < 3:
+        return "second", 1 / 60
+    if minutes < 5 * 60:
+        return "minute", 1.0
+    return ("hour", 60.0) if minutes < 4 * 1440 else ("day", 1440.0)
 
 
 def _rows(line: Line) -> list[Any]:

@@ -17,7 +17,7 @@ def accepted_up_to(shares: Sequence[float], promised: Sequence[float], *, counte
     validation implies it, may be empty.
     """
     if counted:
-        name, key = "this run", Key("dot", "measured", "counted by the engine")
+        name, key = "this run", Key("band", "measured", "counted by the engine")
         sentence = (
             "One draft a step: its share is the length less one."
             if len(shares) == 1
@@ -52,7 +52,7 @@ def accepted_at(rates: Sequence[float], promised: Sequence[float]) -> Chart:
         rates,
         promised,
         name="this run",
-        key=Key("dot", "measured", "counted by the engine"),
+        key=Key("band", "measured", "counted by the engine"),
         counted=True,
     )
 

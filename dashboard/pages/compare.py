@@ -171,18 +171,20 @@ def _statement(against: Sequence[Against]) -> str:
     for item in against:
         for one in item.differences:
             if one.word in ("rose", "fell") and len(against) == 1:
-                return (
-                    f"{QUANTITIES[one.key].label} {one.word} from {_short(one, one.before)} to {_short(one, one.after)}"
-                )
+                before, after = (figures.figure(one.key, _plain(estimate)) for estimate in (one.before, one.after))
+                return f"{QUANTITIES[one.key].label} {one.word}{_from_to(before, after)}"
     told = sum(one.word in ("rose", "fell") for item in against for one in item.differences)
     if not told:
         return "No difference that these windows can show"
     return f"{figures.plural(len(against) + 1, 'run')} side by side; {figures.plural(told, 'figure')} told apart from the first run"
 
 
-def _short(one: Difference, estimate: Any) -> str:
-    shown = figures.figure(one.key, _plain(estimate))
-    return f"{shown.value} {shown.unit}".strip() if shown else ""
+def _from_to(before: Figure | None, after: Figure | None) -> str:
+    """The unit stands once where both have the same."""
+    if before is None or after is None:
+        return ""
+    first = before.value if before.unit == after.unit else f"{before.value} {before.unit}"
+    return f" from {first} to {after.value} {after.unit}".rstrip()
 
 
 def _effect(effect: Any) -> EffectRow:

@@ -51,11 +51,29 @@ LABELS: Final[Mapping[str, str]] = {
     "metric": "Printed as",
     "unit": "Unit",
     "onset": "Since",
+    "last": "Of late",
+    "lost_share": "Share lost",
+    "share": "Share of windows",
+    "queued_share": "Share of windows with a queue",
+    "graphless_share": "Share of windows without a graph",
+    "siblings_acceptance_length": "Acceptance length of its siblings",
+    "accepted_per_step_short": "Accepted per step, short contexts",
+    "accepted_per_step_long": "Accepted per step, long contexts",
+    "context_short": "Short contexts",
+    "context_long": "Long contexts",
+    "rank_correlation": "Rank correlation with the context",
+    "lines": "Lines of the engine",
+    "shapes": "Shapes of lines",
+    "usual": "Usual definition",
 }
-"""Words for keys of values that are no quantities; others are shown as they are."""
+"""Words for keys of values that are no quantities; others are their own words."""
 
 INSTANTS: Final = frozenset({"onset"})
 """Values that are seconds since 1970."""
+SHARES: Final = frozenset({"lost_share", "share", "queued_share", "graphless_share"})
+"""Values that are ratios of like things, told in percent."""
+LEAST_CHANCE: Final = 0.0001
+"""Chances below are told as that: their digits say nothing."""
 DRAWN_ELSEWHERE: Final = re.compile(r"readings|\w+_repaired")
 """Values that a drawing of the page shows."""
 
@@ -253,7 +271,7 @@ def _values(report: RunReport | None, finding: Mapping[str, Any]) -> tuple[Value
     for key, value in values.items():
         if key in taken or DRAWN_ELSEWHERE.fullmatch(key) or value is None:
             continue
-        label = QUANTITIES[key].label if key in QUANTITIES else LABELS.get(key, key.replace("_", " "))
+        label = QUANTITIES[key].label if key in QUANTITIES else LABELS.get(key, key.replace("_", " ").capitalize())
         rows.append(ValueRow(key, label, _value(key, value), _interval(report, finding, key), beside.get(key, "")))
     return tuple(rows)
 
@@ -267,6 +285,10 @@ def _compared(words: str, key: str, value: Any) -> str:
 def _value(key: str, value: Any) -> str:
     if key in INSTANTS and figures.is_number(value):
         return figures.instant(value)
+    if key in SHARES and figures.is_number(value):
+        return figures.share(value)
+    if key == "p_value" and figures.is_number(value) and value < LEAST_CHANCE:
+        return f"below {LEAST_CHANCE}"
     text = figures.words(key, value)
     unit = figures.form(key, value).unit if figures.is_number(value) and key in QUANTITIES else ""
     return f"{text} {unit}" if unit and unit != "tokens" else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from collector.domain.quantities import QUANTITIES, Quantity
 from dashboard import names
@@ -17,6 +19,7 @@ from dashboard.pages.verdicts import STATES
 
 HERE: Final = Path(__file__).parent.parent
 STATIC: Final = HERE / "static"
+_WORD: Final = re.compile(r"\S+")
 
 
 class Terms:
@@ -61,6 +64,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["unbroken"] = unbroken
     made.globals.update(
         asset=asset,
         version=product_version(),
@@ -70,6 +74,11 @@ def environment() -> Environment:
         severities=names.SEVERITIES,
     )
     return made
+
+
+def unbroken(text: str) -> Markup:
+    """Each word in an element of its own: browsers break lines at the hyphens of flags as well."""
+    return Markup(_WORD.sub(r"<span>\g<0></span>", str(escape(text))))  # noqa: S704 - escaped
 
 
 def compile_all() -> None:

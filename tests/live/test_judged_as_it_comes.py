@@ -234,6 +234,13 @@ def test_one_replica_that_falls_is_told_from_the_traffic_of_its_fleet(database: 
     assert "The fleet as a whole did not fall" in found["ACC004"].why
     assert found["ACC007"].values["unit"] == "gpu4:8000"
     assert found["ACC007"].values["siblings_acceptance_length"] > found["ACC007"].values["acceptance_length"]
+    diagnosis = Diagnoses(database).of(fallen.run_id).diagnosis
+    assert [step[-8:] for step in diagnosis.next_steps][:2] == ["(ACC007)", "(ACC004)"]
+    assert any(
+        cause.experiment.what.startswith("Restart this replica and")
+        for cause in diagnosis.causes
+        if cause.id == "faulty-unit"
+    )
 
     go_on(database, fleet, range(95, 150))
     assert set(map(tuple, judge(database, fleet, START + 150 * MINUTE).values())) == {()}

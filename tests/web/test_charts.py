@@ -195,6 +195,22 @@ def test_plotly_knows_every_property_of_every_plot(frame, kimi, first_run):
     assert all(chart.figure["data"] for chart in drawn)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "unit", "ends"),
+    [(100, "second", 100), (1_200, "minute", 20), (72_000, "hour", 20), (864_000, "day", 10)],
+)
+def test_runs_laid_over_each_other_begin_at_nothing_and_end_where_they_ended(frame, seconds, unit, ends):
+    long = long_frame(frame, 3_000)
+    long = long.assign(at=np.linspace(1e9, 1e9 + seconds, len(long)))
+    chart = acceptance_lengths([Series(name, line_of(long, "acceptance_length", "counted")) for name in ("a", "b")])
+    for trace in chart.figure["data"]:
+        assert trace["x"][0] == 0
+        assert trace["x"][-1] == pytest.approx(ends, rel=1e-3)
+    assert chart.figure["layout"]["xaxis"]["title"]["text"] == f"{unit}s since the first window"
+    assert chart.header[1] == unit.capitalize()
+    assert float(chart.rows[-1][1]) == pytest.approx(ends, rel=0.05)
+
+
 def test_a_misspelt_property_or_token_is_refused():
     with pytest.raises(ValueError, match="colour"):
         scatter(marker={"colour": colour("measured")})

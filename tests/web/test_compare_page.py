@@ -3,6 +3,8 @@
 import pytest
 
 from analysis.compare import SCHEMA
+from dashboard.pages.compare import _from_to
+from dashboard.pages.figures import Figure
 from tests.web.pages_read import Page
 
 
@@ -34,6 +36,13 @@ def test_page_shows_every_difference_with_its_interval_and_word(samples, before_
         assert f"{one['word']} {', ' + one['note'] if one['note'] else ''}".strip() in page.said()
     for effect in against["effects"]:
         assert effect["why"] in page.said()
+
+
+def test_statement_names_a_shared_unit_once():
+    tokens, time = Figure("2.75", unit="tokens"), Figure("900", unit="ms")
+    assert _from_to(tokens, Figure("2.61", unit="tokens")) == " from 2.75 to 2.61 tokens"
+    assert _from_to(time, Figure("1.20", unit="s")) == " from 900 ms to 1.20 s"
+    assert _from_to(None, tokens) == ""
 
 
 def test_plots_hold_the_windows_of_both_runs(samples, before_and_after):

@@ -7,6 +7,7 @@ import pytest
 from analysis.base import catalogue
 from collector.domain.quantities import QUANTITIES
 from dashboard.pages.fleet import MOST_ROWS
+from dashboard.pages.templating import unbroken
 from tests.web.pages_read import Page
 from tests.web.reports import altered
 
@@ -83,6 +84,12 @@ def test_many_runs_stand_on_several_pages(client_of, first_run):
     assert links == ["/?q=kimi&order=latest&page=1"]
     assert rows("/?order=latest&q=kimi&page=99")[0] == shown
     assert client.get("/?page=0").status_code == 422
+
+
+def test_words_of_a_command_are_kept_whole_and_escaped():
+    assert unbroken("cat  'a<b'\n  --to-log") == (
+        "<span>cat</span>  <span>&#39;a&lt;b&#39;</span>\n  <span>--to-log</span>"
+    )
 
 
 def test_row_of_a_run_without_any_figure(client_of, first_run):

@@ -215,6 +215,14 @@ def test_a_length_above_the_largest_possible_does_not_break_the_page(client_of, 
     assert "7.40 [7.20, 7.60]" in Page(response.text).said("acceptance")
 
 
+def test_values_that_are_no_quantities_have_words_and_units(client_of, kimi):
+    values = {"last": 2.0, "lost_share": 0.427, "p_value": 1.1e-7, "windows_needed": 40}
+    page = client_of(altered(kimi, lambda document: document["findings"][0].update(values=values))).get("/runs/17")
+    said = Page(page.text).said()
+    for words in ("Of late 2.00", "Share lost 42.7%", "(p) below 0.0001", "Windows needed 40"):
+        assert words in said
+
+
 def test_a_rule_that_failed_is_reported_as_ours(client_of, kimi):
     def crash(document):
         document["crashed"] = [{"rule": "ACC005", "name": "per-position-cliff", "error": "KeyError: 'x'"}]

@@ -50,7 +50,7 @@ class InsufficientEvidence(Rule):
         yield self.finding(
             f"{words.plural(have, pooled.each)}: too few to be sure"
             if few or pooled.tainted
-            else f"{have} {pooled.each}s leave the question open",
+            else f"{words.plural(have, pooled.each)} leave the question open",
             reason,
             values={
                 "windows": have,
