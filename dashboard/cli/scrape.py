@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
@@ -20,6 +20,7 @@ from dashboard.durations import duration
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from collector.metrics.base import UnitState
     from collector.scraping import Stored, Watch
     from collector.sources.pace import Pace
 
@@ -121,8 +122,7 @@ class _Figures:
     positions: tuple[float, ...]
     tokens: float | None
     throughput: float | None
-    running: float
-    waiting: float
+    load: str
     reach: str
 
 
@@ -132,8 +132,8 @@ def _figures(stored: Stored) -> _Figures:
     counted = [window for window in verified if window.origin is Origin.COUNTERS]
     chosen = counted or verified
 
-    def total(name: str, among: list[Window]) -> float | None:
-        values = [value for window in among if (value := getattr(window, name)) is not None]
+    def total(name: str, among: Iterable[Window | UnitState]) -> float | None:
+        values = [value for part in among if (value := getattr(part, name)) is not None]
         return float(sum(values)) if values else None
 
     since_start = stored.since_start or any(window.seconds is None for window in counted)
@@ -146,15 +146,18 @@ def _figures(stored: Stored) -> _Figures:
     lists = [window.accepted_at for window in chosen if window.accepted_at]
     longest = max(map(len, lists), default=0)
     counted_at = [sum(counts[i] for counts in lists if i < len(counts)) for i in range(longest)]
-    units = stored.scrape.state.units.values()
-    running, waiting = total("running_requests", windows), total("waiting_requests", windows)
+    load = []
+    for state, form in (("running", ".3g"), ("waiting", ".0f")):
+        sources = windows, stored.scrape.state.units.values()
+        known = next((found for among in sources if (found := total(f"{state}_requests", among)) is not None), None)
+        if known is not None:
+            load.append(f"{known:{form}} {state}")
     return _Figures(
         acceptance,
         tuple(count / steps for count in counted_at) if steps else (),
         total("generated_tokens", windows),
         total("generation_throughput", windows),
-        sum(unit.running_requests or 0.0 for unit in units) if running is None else running,
-        sum(unit.waiting_requests or 0.0 for unit in units) if waiting is None else waiting,
+        ", ".join(load),
         "since the start of the process" if stored.since_start else "since the last scrape",
     )
 
@@ -172,7 +175,8 @@ def _line(stored: Stored) -> str:
         parts.append(f"acceptance length {figures.acceptance}")
     if figures.throughput is not None:
         parts.append(f"{figures.throughput:,.1f} tok/s")
-    parts.append(f"{figures.running:.3g} running, {figures.waiting:.0f} waiting")
+    if figures.load:
+        parts.append(figures.load)
     parts += stored.scrape.notes
     return ", ".join(parts)
 
@@ -208,7 +212,8 @@ def print_scrape(console: Console, stored: Stored) -> None:
         table.add_row("Generated tokens", f"{figures.tokens:,.0f} {figures.reach}")
     if figures.throughput is not None:
         table.add_row("Throughput", f"{figures.throughput:,.1f} tok/s")
-    table.add_row("Requests", f"{figures.running:.3g} running, {figures.waiting:.0f} waiting")
+    if figures.load:
+        table.add_row("Requests", figures.load)
     console.print(table)
     for fall in stored.falls:
         console.print(

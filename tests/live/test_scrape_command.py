@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,7 +27,7 @@ from dashboard.cli import main
 from dashboard.cli.scrape import keep_scraping
 from dashboard.durations import duration
 from tests.live.conftest import Watched
-from tests.live.recorded import recorded
+from tests.live.recorded import Recorded, recorded
 from tests.live.replay import QuietHandler, replay, serve
 
 COMMAND = [sys.executable, "-c", "from dashboard.cli import main; main()", "scrape"]
@@ -93,6 +94,18 @@ def test_once_shows_what_each_engine_tells(run: Callable[..., Done], name: str, 
     assert done.code == 0
     assert [word for word in words if word not in done.out] == []
     assert ("Acceptance" in done.out) == ("baseline" not in name)
+
+
+def test_requests_that_the_engine_does_not_count_are_not_said_to_be_none(run: Callable[..., Done]) -> None:
+    def silent(served: Recorded) -> None:
+        served.snapshots = [(at, body.replace(b"num_requests_waiting", b"num_other")) for at, body in served.snapshots]
+
+    with recorded("vllm/eagle3", only=slice(-1, None), change=silent) as served:
+        out = run(served.url).out
+    assert re.search(r"Requests \d+ running", out)
+    assert "waiting" not in out
+    with recorded("vllm/eagle3", only=slice(-1, None)) as served:
+        assert re.search(r"Requests \d+ running, 0 waiting", run(served.url).out)
 
 
 @pytest.fixture
