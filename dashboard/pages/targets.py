@@ -41,9 +41,13 @@ def targets_page(
     targets: Sequence[TargetState], problems: Sequence[DraftscopeError], sources: Sequence[SourceState]
 ) -> TargetsPage:
     """The page; what does not answer stands first."""
-    rows = sorted(map(_target, targets), key=lambda row: (row.state == "ok", row.place))
-    stores = sorted(map(_source, sources), key=lambda row: (row.state == "ok", row.place))
+    rows = sorted(map(_target, targets), key=_order)
+    stores = sorted(map(_source, sources), key=_order)
     return TargetsPage(_statement([*rows, *stores]), tuple(rows), tuple(stores), tuple(problems))
+
+
+def _order(row: WatchedRow) -> tuple[int, str]:
+    return ("problem", "cannot_tell", "ok").index(row.state), row.place
 
 
 def _statement(rows: Sequence[WatchedRow]) -> str:
@@ -52,7 +56,8 @@ def _statement(rows: Sequence[WatchedRow]) -> str:
     silent = sum(row.state == "problem" for row in rows)
     total = figures.plural(len(rows), "address", "addresses")
     if silent:
-        return f"{figures.count(silent)} of {total} {'does' if silent == 1 else 'do'} not answer as they should"
+        verb, they = ("does", "it") if silent == 1 else ("do", "they")
+        return f"{figures.count(silent)} of {total} {verb} not answer as {they} should"
     return f"{total}, each answers" if all(row.state == "ok" for row in rows) else f"{total}, not all were asked yet"
 
 

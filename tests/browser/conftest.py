@@ -1,56 +1,38 @@
 """A real browser in front of a real server with recorded runs."""
 
-import shutil
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from dashboard.app import create_app
+from tests.browser.screenshots import addresses
+from tests.browser.served import ARGUMENTS, CHROMIUM, serving
 from tests.web.reports import ListStore, load_report
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 COLLECT_VIOLATIONS = """
 window.violations = [];
 addEventListener("securitypolicyviolation", (event) => violations.push(`${event.violatedDirective} ${event.blockedURI}`));
 """
 
 
-@contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """The address of a running server."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1)
-        )
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+@pytest.fixture(scope="module")
+def app() -> Any:
+    return create_app(ListStore([load_report("kimi", "17"), load_report("first-run", "16")]))
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with serving(create_app(ListStore([load_report("kimi", "17"), load_report("first-run", "16")]))) as url:
+def address(app: Any) -> Iterator[str]:
+    with serving(app) as url:
         yield url
+
+
+@pytest.fixture
+def pages(app: Any) -> dict[str, str]:
+    """Every page of an app with runs of logs and watched ones, by name."""
+    return addresses(app.state.store.list_runs())
 
 
 @pytest.fixture(scope="module")

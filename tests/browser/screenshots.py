@@ -22,7 +22,7 @@ from dashboard.samples import load_samples
 from dashboard.service import build_app
 from dashboard.settings import Settings
 from dashboard.store import RunRow
-from tests.browser.conftest import ARGUMENTS, CHROMIUM, serving
+from tests.browser.served import ARGUMENTS, CHROMIUM, serving
 from tests.web.watched import watch, windows
 
 WIDTHS = (390, 1440, 2560)

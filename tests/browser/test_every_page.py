@@ -15,8 +15,7 @@ from dashboard.judging import Sweep
 from dashboard.samples import FOLDER
 from dashboard.service import build_app
 from dashboard.settings import Settings
-from tests.browser.conftest import serving
-from tests.browser.screenshots import addresses, fill
+from tests.browser.screenshots import fill
 from tests.browser.test_run_page import SIDEWAYS
 
 pytestmark = pytest.mark.browser
@@ -30,22 +29,16 @@ FOCUSED = "() => document.activeElement?.outerHTML.slice(0, 120)"
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    """The service over the shipped samples and watched runs; uploads go to it too."""
+def stored(tmp_path_factory):
+    """The shipped samples and watched runs; uploads go there too."""
     with open_database(f"sqlite:///{tmp_path_factory.mktemp('pages') / 'draftscope.db'}") as database:
         fill(database)
-        yield build_app(Diagnoses(database), Settings()), database
+        yield database
 
 
 @pytest.fixture(scope="module")
-def address(service):
-    with serving(service[0]) as url:
-        yield url
-
-
-@pytest.fixture
-def pages(service):
-    return addresses(service[0].state.store.list_runs())
+def app(stored):
+    return build_app(Diagnoses(stored), Settings())
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -99,26 +92,24 @@ def test_files_are_uploaded_and_land_on_their_run(open_page):
     page.get_by_role("heading", name="Four verdicts").wait_for(state="attached")
 
 
-def test_the_list_tells_of_new_runs_without_moving(open_page, service, tmp_path):
+def test_the_list_tells_of_new_runs_without_moving(open_page, stored, tmp_path):
     page = open_page("/")
     page.locator("[data-live]").wait_for()
     shown = page.locator(".fl .name").count()
     for path in (FOLDER / "kimi-k25-first-run").iterdir():
         text = path.read_text().replace("port=30000", "port=30999")
         (tmp_path / path.name).write_text(text.replace("2026-04-08 09", "2026-04-10 09"))
-    database = service[1]
-    ingest(database, [tmp_path])
-    Sweep(Diagnoses(database), Alerting()).sweep()
+    ingest(stored, [tmp_path])
+    Sweep(Diagnoses(stored), Alerting()).sweep()
     expect(page.locator("[data-live]")).to_contain_text("1 new run")
     assert page.locator(".fl .name").count() == shown
     page.locator("[data-live] a").click()
     expect(page.locator(".fl .name")).to_have_count(shown + 1)
 
 
-def test_a_report_of_one_file_draws_its_plots_and_loads_nothing(open_page, service, tmp_path):
+def test_a_report_of_one_file_draws_its_plots_and_loads_nothing(open_page, app, tmp_path):
     from dashboard.pages.standalone import run_report
 
-    app, _ = service
     run = next(row.id for row in app.state.store.list_runs() if not row.group)
     report = tmp_path / "report.html"
     report.write_text(run_report(app.state.store.report(run)))

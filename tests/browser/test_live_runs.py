@@ -14,8 +14,7 @@ from dashboard.diagnoses import Diagnoses
 from dashboard.samples import FOLDER
 from dashboard.service import build_app
 from dashboard.settings import Settings
-from tests.browser.conftest import serving
-from tests.browser.screenshots import addresses, fill
+from tests.browser.screenshots import fill
 from tests.browser.test_run_page import SIDEWAYS
 from tests.conftest import empty_schema
 from tests.web.watched import windows
@@ -26,24 +25,18 @@ HOUR = 3600.0
 
 
 @pytest.fixture(scope="module", params=["sqlite", "wheel"])
-def service(request, tmp_path_factory):
-    """The service over sample runs and watched ones."""
+def stored(request, tmp_path_factory):
+    """Sample runs and watched ones."""
     file = tmp_path_factory.mktemp("live") / "draftscope.db"
     address = nullcontext(f"sqlite:///{file}") if request.param == "sqlite" else empty_schema(request)
     with address as url, open_database(url, migrate=True) as database:
         fill(database)
-        yield build_app(Diagnoses(database), Settings()), database
+        yield database
 
 
 @pytest.fixture(scope="module")
-def address(service):
-    with serving(service[0]) as url:
-        yield url
-
-
-@pytest.fixture
-def pages(service):
-    return addresses(service[0].state.store.list_runs())
+def app(stored):
+    return build_app(Diagnoses(stored), Settings())
 
 
 def drawn(page, chart):
@@ -53,7 +46,7 @@ def drawn(page, chart):
     return page.locator(f"#{chart} .scatterlayer .trace")
 
 
-def test_list_leads_to_a_watched_run_whose_range_is_picked_by_keyboard(open_page, service):
+def test_list_leads_to_a_watched_run_whose_range_is_picked_by_keyboard(open_page, app):
     page = open_page("/")
     page.locator("#q").fill("ACC007")
     expect(page.locator(".fl .name")).to_have_count(1)
@@ -68,7 +61,7 @@ def test_list_leads_to_a_watched_run_whose_range_is_picked_by_keyboard(open_page
     drawn(page, "t-step")
     page.locator("figure:has(#t-acceptance) summary").press("Enter")
     table = page.locator("figure:has(#t-acceptance) table")
-    trace = service[0].state.store.report(run)
+    trace = app.state.store.report(run)
     assert trace.watched
     assert len(table.locator("tbody tr").all()) in range(45, 90)  # by minute, not the few hundred of a day
     page.reload()
@@ -78,15 +71,14 @@ def test_list_leads_to_a_watched_run_whose_range_is_picked_by_keyboard(open_page
         assert page.evaluate(SIDEWAYS) == 0, width
 
 
-def test_figures_over_time_follow_a_new_judgement(open_page, service, pages):
+def test_figures_over_time_follow_a_new_judgement(open_page, stored, pages):
     page = open_page(f"{pages['live-run']}?range=1h")
     points = "document.getElementById('t-acceptance').data.at(-1).x.length"
     drawn(page, "t-acceptance")
     before = page.evaluate(points)
     run = int(pages["live-run"].rsplit("/", 1)[1])
-    database = service[1]
     now = time.time()
-    with database.transaction() as connection:
+    with stored.transaction() as connection:
         source = source_at(connection, "http://node2:8000/metrics", at=now)
         append_live(connection, [Seen(run, source, windows(now, now + 0.1 * HOUR), [])])
     page.evaluate("htmx.trigger('#over-time', 'renew')")
@@ -120,10 +112,10 @@ def test_replicas_are_compared(open_page, pages):
     expect(page.locator(".compared [data-word=fell]").first).to_be_visible()
 
 
-def test_a_run_page_says_what_its_diagnosis_says(open_page, service, pages):
+def test_a_run_page_says_what_its_diagnosis_says(open_page, app, pages):
     for name in ("run", "live-run"):
         page = open_page(pages[name])
-        document = service[0].state.store.report(pages[name].rsplit("/", 1)[1]).document
+        document = app.state.store.report(pages[name].rsplit("/", 1)[1]).document
         states = page.locator(".verdict").evaluate_all("tiles => tiles.map(tile => tile.dataset.state)")
         assert states == [verdict["state"] for verdict in document["verdicts"].values()]
         length = document["runs"][0]["quantities"]["acceptance_length"]
@@ -134,7 +126,7 @@ def test_a_run_page_says_what_its_diagnosis_says(open_page, service, pages):
     expect(row).to_contain_text(f"{datetime.fromtimestamp(onset, UTC):%H:%M}")
 
 
-def test_files_are_uploaded_checked_and_listed(open_page, service, tmp_path):
+def test_files_are_uploaded_checked_and_listed(open_page, tmp_path):
     for path in (FOLDER / "kimi-k25-first-run").iterdir():
         (tmp_path / path.name).write_text(path.read_text().replace("port=30000", "port=30111"))
     page = open_page("/upload")

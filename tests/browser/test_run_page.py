@@ -197,7 +197,7 @@ def test_printed_page_unfolds_findings_and_has_no_chrome(open_page):
 
 def test_no_script_of_a_hostile_name_runs(browser):
     from dashboard.app import create_app
-    from tests.browser.conftest import serving
+    from tests.browser.served import serving
     from tests.web.reports import ListStore, load_report
     from tests.web.test_safety import poisoned
 

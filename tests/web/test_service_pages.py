@@ -31,9 +31,10 @@ def test_what_does_not_answer_stands_first_and_says_what_to_do():
     fine = TargetState("http://a:1", engine="vllm", scrapes=3, last_success_at=1.0, run_id=5)
     silent = TargetState("http://z:1", error="refuses the connection", hint="is it running?", failures_in_a_row=2)
     store = SourceState("prometheus", "http://p:9090", runs=2, last_success_at=5.0, problems=("run 3 has a gap",))
-    page = targets_page([fine, silent], [SourceError("no such name")], [store])
-    assert page.statement == "1 of 3 addresses does not answer as they should"
-    assert [row.place for row in page.targets] == ["http://z:1", "http://a:1"]
+    new = TargetState("http://b:1")
+    page = targets_page([fine, new, silent], [SourceError("no such name")], [store])
+    assert page.statement == "1 of 4 addresses does not answer as it should"
+    assert [row.place for row in page.targets] == ["http://z:1", "http://b:1", "http://a:1"]
     assert page.targets[0].says == "refuses the connection, 2 times in a row"
     assert page.sources[0].says == "run 3 has a gap"
 
