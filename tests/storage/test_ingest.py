@@ -342,12 +342,12 @@ ingest.ingest(database, [Path(sys.argv[3])])
 print((peak() - before) // 1024)
 """
     small, large = tmp_path / "small.log", tmp_path / "large.log"
-    long_log(small, 8000)
-    long_log(large, 40_000)
+    long_log(small, 24_000)
+    long_log(large, 200_000)
     done = subprocess.run(
         [sys.executable, "-c", script, tmp_path, small, large], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    # Measured: 4 MiB; 26 MiB where all rows of these 9 MB are held until the end.
+    # Measured: 8 MiB; 25 MiB where all rows of these 47 MB are held until the end.
     assert int(done.stdout) < 14
 
 
