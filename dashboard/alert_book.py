@@ -118,12 +118,10 @@ class AlertBook:
             for channel in self._alerting.channels:
                 for delivery in deliveries.told_before(connection, channel.config.name, _ALIVE, now):
                     told.setdefault(delivery.subject, []).append(channel.config.name)
-            subjects = open_subjects(connection)
+            subjects = open_subjects(connection, least=least)
         rows = []
         for subject, (run, stored) in subjects.items():
             finding = stored.finding
-            if finding.severity < least:
-                continue
             silence = None
             if held:
                 silence = silenced_by(held, notice_of(run, stored, NoticeType.OPENED, "", at=now).document())

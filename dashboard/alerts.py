@@ -16,6 +16,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection
 
 from analysis.causes.weighing import NONE_OF_THESE, WeighedCause
+from collector.domain.findings import Severity
 from collector.domain.runs import Role
 from collector.storage.bulk import digest_of
 from collector.storage.deliveries import Delivery, DeliveryStatus, drop, enqueue, last_told, save_channel
@@ -152,9 +153,11 @@ def _fit_labels(patterns: Mapping[str, str], labels: Mapping[str, str]) -> bool:
     return all(name in labels and fnmatchcase(labels[name], pattern) for name, pattern in patterns.items())
 
 
-def open_subjects(connection: Connection) -> dict[str, tuple[StoredRun, StoredFinding]]:
-    """What is open now, by what its messages are about."""
-    stored = [item for item in load_findings(connection, state=FindingState.OPEN) if _is_of_the_run(item)]
+def open_subjects(
+    connection: Connection, *, least: Severity = Severity.INFO
+) -> dict[str, tuple[StoredRun, StoredFinding]]:
+    """What of this severity and graver is open now, by what its messages are about."""
+    stored = [item for item in load_findings(connection, state=FindingState.OPEN, least=least) if _is_of_the_run(item)]
     runs = {run.id: run for run in load_stored_runs(connection, sorted({item.run_id for item in stored}))}
     return {
         subject_of(runs[item.run_id], item): (runs[item.run_id], item)

@@ -147,8 +147,9 @@ def load_findings(
     ids: Sequence[int] | None = None,
     run_ids: Sequence[int] | None = None,
     state: FindingState | None = None,
+    least: Severity = Severity.INFO,
 ) -> list[StoredFinding]:
-    """Findings with their evidence, the gravest first."""
+    """Findings of this severity and graver ones with their evidence, the gravest first."""
     query = select(FINDINGS)
     if ids is not None:
         query = query.where(FINDINGS.c.id.in_(ids))
@@ -156,6 +157,8 @@ def load_findings(
         query = query.where(FINDINGS.c.run_id.in_(run_ids))
     if state is not None:
         query = query.where(FINDINGS.c.state == state.value)
+    if least is not Severity.INFO:
+        query = query.where(FINDINGS.c.severity >= int(least))
     rows = connection.execute(
         query.order_by(FINDINGS.c.severity.desc(), FINDINGS.c.last_seen.desc(), FINDINGS.c.id)
     ).all()

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import Column, Connection, Row, Select, String, and_, cast, func, insert, or_, select, update
 
 from collector.domain.arguments import UNSEEN, Argument, Arguments, LaunchCommand
 from collector.domain.deployments import Serving
@@ -33,7 +33,7 @@ from collector.storage.live import Fineness
 from collector.storage.requests import append_requests, load_requests
 from collector.storage.sources import attach_source
 from collector.storage.tables import ARGUMENTS, JUDGEMENTS, RUN_EVENTS, RUN_SOURCES, RUNS, VERDICTS
-from collector.storage.types import dump_json
+from collector.storage.types import dump_json, load_json
 from collector.storage.windows import append_prefills, append_windows, load_samples
 
 NOWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]", "127.0.0.1", "::1", "localhost", "*"})  # noqa: S104 - names, not a bind
@@ -42,6 +42,9 @@ NOWHERE: Final = frozenset({"", "0.0.0.0", "::", "[::]", "127.0.0.1", "::1", "lo
 _LARGE: Final = frozenset({"launch", "results", "latencies"})
 """Columns that no list shows."""
 _LISTED: Final = [column for column in RUNS.c if column.name not in _LARGE]
+
+KEPT_SUMMARIES: Final = 1_000
+"""Summaries of judgements held in memory, about 20 kB each."""
 
 SAME_START_SECONDS: Final = 1.0
 """Two readings of one process's start differ by less."""
@@ -505,6 +508,12 @@ def _position(following: str) -> tuple[float, int]:
         raise UnknownName(f"no page continues at {following!r}", hint="leave it out for the first page") from None
 
 
+@lru_cache(maxsize=KEPT_SUMMARIES)
+def _summary(text: str) -> Mapping[str, Any]:
+    """A summary from its text, by which it is kept: reading it takes longer than all else of a list."""
+    return load_json(text)  # type: ignore[no-any-return]
+
+
 def _judged(connection: Connection, rows: Iterable[Row[Any]]) -> Iterable[StoredRun]:
     rows = list(rows)
     ids = [row.id for row in rows]
@@ -514,7 +523,8 @@ def _judged(connection: Connection, rows: Iterable[Row[Any]]) -> Iterable[Stored
     for run_id, name, state, *words in connection.execute(select(*columns).where(said.run_id.in_(ids))):
         question = Question(name)
         verdicts.setdefault(run_id, {})[question] = Verdict(question, State(state), *words)
-    query = select(made.run_id, made.judged_at, made.headline, made.summary).where(made.run_id.in_(ids))
+    text = cast(made.summary, String).label("summary")
+    query = select(made.run_id, made.judged_at, made.headline, text).where(made.run_id.in_(ids))
     judgements = {row.run_id: row for row in connection.execute(query)}
     for row in rows:
         judgement = judgements.get(row.id)
@@ -536,5 +546,5 @@ def _judged(connection: Connection, rows: Iterable[Row[Any]]) -> Iterable[Stored
             judged_at=judgement.judged_at if judgement else None,
             headline=judgement.headline if judgement else "",
             verdicts={question: known[question] for question in Question if question in known},
-            summary=judgement.summary if judgement else {},
+            summary=_summary(judgement.summary) if judgement else {},
         )

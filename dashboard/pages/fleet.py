@@ -52,10 +52,7 @@ class Query:
 
     def wants(self, row: RunRow) -> bool:
         """Whether a run is wanted. Every word of the text must be found in its names or findings."""
-        states = {verdict.state for verdict in row.verdicts.values()}
-        if self.state == State.OK.value and states - {State.OK.value, State.NOT_APPLICABLE.value}:
-            return False
-        if self.state and self.state not in states:
+        if self.state and not _shows(_states(row), self.state):
             return False
         if self.engine and row.engine != self.engine:
             return False
@@ -153,19 +150,34 @@ class FleetPage:
     groups: tuple[FleetGroup, ...]
 
 
+def _states(row: RunRow) -> set[str]:
+    return {verdict.state for verdict in row.verdicts.values()}
+
+
+def _shows(states: set[str], wanted: str) -> bool:
+    """Whether a run with these verdicts counts as in a state; as OK where nothing else was found."""
+    if wanted == State.OK.value and states - {State.OK.value, State.NOT_APPLICABLE.value}:
+        return False
+    return wanted in states
+
+
 def fleet_page(rows: Sequence[RunRow], query: Query) -> FleetPage:
     """The page for all runs (latest first) and what of them is wanted."""
+    states = [_states(row) for row in rows]
+    problems, unknown, fine = (
+        sum(_shows(found, state) for found in states) for state in (State.PROBLEM, State.CANNOT_TELL, State.OK)
+    )
     wanted = in_order([row for row in rows if query.wants(row)], query.order)
     stretch = _stretch(len(wanted), query)
     groups: dict[tuple[str, ...], list[RunRow]] = {}
     for row in wanted if stretch is None else wanted[stretch.first - 1 : stretch.last]:
         groups.setdefault((row.target, row.draft, row.method or "", row.engine), []).append(row)
     return FleetPage(
-        statement=_statement(rows),
+        statement=_statement(rows, problems, unknown),
         total=len(rows),
-        problems=sum(Query(state=State.PROBLEM).wants(row) for row in rows),
-        unknown=sum(Query(state=State.CANNOT_TELL).wants(row) for row in rows),
-        fine=sum(Query(state=State.OK).wants(row) for row in rows),
+        problems=problems,
+        unknown=unknown,
+        fine=fine,
         shown=len(wanted),
         stretch=stretch,
         query=query,
@@ -216,16 +228,14 @@ def _searchable(row: RunRow) -> str:
     return " ".join(words).lower()
 
 
-def _statement(rows: Sequence[RunRow]) -> str:
+def _statement(rows: Sequence[RunRow], problems: int, unknown: int) -> str:
     slower = sum((_number(row, "speedup") or 1.0) < 1.0 for row in rows)
     total = figures.plural(len(rows), "run")
     if slower:
         verb = "is" if slower == 1 else "are"
         return f"{figures.count(slower)} of {total} {verb} slower than without speculation"
-    problems = sum(Query(state=State.PROBLEM).wants(row) for row in rows)
     if problems:
         return f"{figures.count(problems)} of {total} {'has' if problems == 1 else 'have'} a problem"
-    unknown = sum(Query(state=State.CANNOT_TELL).wants(row) for row in rows)
     if unknown:
         return f"No problem found; {figures.count(unknown)} of {total} could not be judged in full"
     return f"{total}, no problem found"
