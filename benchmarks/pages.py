@@ -180,7 +180,9 @@ def fill(database: Database, folder: Path, options: argparse.Namespace) -> tuple
     filled = time.process_time()
     judged(diagnoses, live, REALLY_JUDGED)
     each = (time.process_time() - filled) / REALLY_JUDGED
-    print(f"{len(live)} live replicas over {options.days} days; judging one takes {each:.2f} s of CPU\n")
+    print(
+        f"{len(live)} live replicas over {options.days} days; judging one for the first time takes {each:.2f} s of CPU\n"
+    )
     return files, live
 
 
