@@ -181,15 +181,8 @@ def among_siblings(watched: Watched) -> ReplicaVerdict | None:
 
     A run that was behind stays so until it is back within the margin, so that the verdict does not flap.
     """
-    alike = watched.recent[watched.place].get("alike")
-    figures = {
-        place: found
-        for place, one in watched.recent.items()
-        if one.get("alike") == alike and (found := _figures(one)) is not None
-    }
-    if watched.place not in figures or len(figures) < 2:
-        return None
-    verdict = next((one for one in compare_replicas(figures) if one.unit == watched.place), None)
+    kind = tuple(watched.recent[watched.place].get("alike", ()))
+    verdict = next((one for one in _compared(watched, kind) if one.unit == watched.place), None)
     if verdict is None:
         return None
     still = bool(watched.state.get("behind")) and verdict.share < DEFAULTS.replica_margin
@@ -197,6 +190,22 @@ def among_siblings(watched: Watched) -> ReplicaVerdict | None:
         verdict.unit, verdict.accepted_per_step, verdict.siblings, verdict.share, verdict.p_value,
         outlier=verdict.outlier or still,
     )  # fmt: skip
+
+
+def outliers_of(watched: Watched) -> list[str]:
+    """The runs of a fleet, by place, that are far below those that draft as they do."""
+    kinds = {tuple(one.get("alike", ())) for one in watched.recent.values()}
+    return sorted(one.unit for kind in kinds for one in _compared(watched, kind) if one.outlier)
+
+
+def _compared(watched: Watched, kind: tuple[Any, ...]) -> tuple[ReplicaVerdict, ...]:
+    """The runs of a fleet that draft like this, each against the others."""
+    figures = {
+        place: found
+        for place, one in watched.recent.items()
+        if tuple(one.get("alike", ())) == kind and (found := _figures(one)) is not None
+    }
+    return compare_replicas(figures)
 
 
 def _figures(document: Mapping[str, Any]) -> ReplicaFigures | None:

@@ -246,6 +246,19 @@ def test_one_replica_that_falls_is_told_from_the_traffic_of_its_fleet(database: 
     assert set(map(tuple, judge(database, fleet, START + 150 * MINUTE).values())) == {()}
 
 
+def test_a_fleet_that_falls_for_one_replica_points_at_it(database: Database) -> None:
+    fleet = replicas(database, [steady, falling])
+    for minutes in (range(60), range(60, 95)):
+        go_on(database, fleet, minutes)
+        open_now = judge(database, fleet, START + 95 * MINUTE)
+    assert ("ACC004", "fleet") in open_now[fleet[0].run_id] + open_now[fleet[1].run_id]
+    with database.reading() as connection:
+        found = [item.finding for item in load_findings(connection) if item.finding.rule == "ACC004"]
+    said = {item.scope: item.why for item in found}
+    assert "this run is far below its siblings (ACC007)" in said["run"]
+    assert "Look first at gpu1:8000, far below the others (ACC007)." in said["fleet"]
+
+
 def test_replicas_that_draft_otherwise_are_not_compared(database: Database) -> None:
     fleet = replicas(database, [steady, steady, steady, lambda _minute: 0.5], [3, 3, 3, 2])
     go_on(database, fleet, range(40))
