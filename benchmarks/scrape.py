@@ -204,6 +204,7 @@ async def collect(ports: list[int], client: str, interval: float, warm_up: float
     """Scrape and store; print CPU seconds and scrapes after the warm-up."""
     from collector.sources.fetching import Client
     from collector.storage.engine import open_database
+    from dashboard import garbage
     from dashboard.collecting import Collection
     from dashboard.targets import Target
 
@@ -211,6 +212,7 @@ async def collect(ports: list[int], client: str, interval: float, warm_up: float
     with tempfile.TemporaryDirectory() as folder, open_database(f"sqlite:///{folder}/draftscope.db") as database:
         stop = asyncio.Event()
         collection = Collection(database, targets, client=Client(client))
+        garbage.settle()  # as the service does
         task = asyncio.create_task(collection.run(stop))
         while not all(s.scrapes >= 2 or s.error for s in collection.states()) or not collection.states():  # noqa: ASYNC110
             await asyncio.sleep(1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import gc
 import logging
 import signal
 import socket
@@ -25,6 +24,7 @@ from collector.pushed_logs import PushedLogs
 from collector.sources.fetching import Client
 from collector.storage.engine import Database
 from collector.storage.leadership import Leadership
+from dashboard import garbage
 from dashboard.alert_book import AlertBook
 from dashboard.alerts import Alerting
 from dashboard.api import findings, logs, requests, traces
@@ -156,16 +156,11 @@ def run_service(
 
 
 def prepare_pages() -> None:
-    """Do once what the first pages would wait for.
-
-    What the program itself consists of stays as long as it runs. Left out of garbage collection, it is not looked through
-    again and again, which takes longer than most pages.
-    """
+    """Do once what the first pages would wait for."""
     compile_all()
     charts.prepare()
     log_formats()
-    gc.collect()
-    gc.freeze()
+    garbage.settle()
 
 
 def _read_again(collection: Collection, feeding: Feeding, read: Callable[[], Settings]) -> tuple[int, int]:
