@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Final
 
 from collector.domain.runs import Reading
+
+MINUTES_FROM: Final = 120.0
+"""Seconds from which a time is told in minutes."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -17,6 +22,11 @@ def significant(value: float, digits: int = 3) -> str:
     rounded = float(f"{value:.{digits}g}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     return f"{rounded:,.{decimals}f}"
+
+
+def signed(value: float) -> str:
+    """A change: +54.8, -4,310."""
+    return f"{'-' if value < 0 else '+'}{significant(abs(value))}"
 
 
 def length(value: float) -> str:
@@ -49,7 +59,7 @@ def duration(seconds: float) -> str:
     """A time: 32.8 ms under a second, then s, then min."""
     if seconds < 1:
         return f"{significant(1000 * seconds)} ms"
-    return f"{significant(seconds)} s" if seconds < 120 else f"{significant(seconds / 60)} min"
+    return f"{significant(seconds)} s" if seconds < MINUTES_FROM else f"{significant(seconds / 60)} min"
 
 
 def instant(at: float) -> str:
@@ -62,10 +72,11 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value < 10_000 else f"{significant(value / 1000)} k"
 
 
-def interval(low: float | None, high: float | None, form: str = ".2f") -> str:
+def interval(low: float | None, high: float | None, form: Callable[[float], str] = length) -> str:
     """An interval in square brackets, "" where there is none."""
-    unknown = low is None or high is None or not math.isfinite(low) or not math.isfinite(high)
-    return "" if unknown else f"[{low:{form}}, {high:{form}}]"
+    if low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
+        return ""
+    return f"[{form(low)}, {form(high)}]"
 
 
 def plural(number: float, noun: str) -> str:

@@ -135,10 +135,12 @@ def _table(item: Against) -> Table:
 
 def _change(key: str, change: float | None, half: float | None) -> str:
     """A difference with its interval, in the unit that the figure itself is shown in."""
+    from analysis import words
     from collector.domain.quantities import QUANTITIES
 
     if change is None:
         return ""
     scale, unit = (1_000, " ms") if QUANTITIES[key].unit == "s" else (1, "")
-    interval = "" if half is None else f" [{scale * (change - half):+.3g}, {scale * (change + half):+.3g}]"
-    return f"{scale * change:+.3g}{unit}{interval}"
+    ends = () if half is None else (scale * (change - half), scale * (change + half))
+    interval = f" {words.interval(*ends, words.signed)}" if ends else ""
+    return f"{words.signed(scale * change)}{unit}{interval}"

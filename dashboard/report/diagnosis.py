@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, RenderableType
@@ -167,24 +168,26 @@ def figure(key: str, estimate: Estimate) -> str:
     if not isinstance(value, (int, float)):
         return str(value)
     unit = QUANTITIES[key].unit
-    form = {
-        "tokens/step": (words.length, ".2f"),
-        "tok/s": (words.speed, ".3g"),
-        "s": (words.duration, ".3g"),
-        "x": (words.factor, ".3g"),
-    }.get(unit, (words.significant, ".3g"))
-    if key.startswith(("conditional", "break_even_conditional")):
-        form = (words.rate, ".3f")
+    low, high = estimate.low, estimate.high
+    ends: Callable[[float], str]
     if key in ("draft_acceptance_rate", "retained_share") or key.startswith("loss_share"):
-        low, high = (None if end is None else 100 * end for end in (estimate.low, estimate.high))
-        text = words.percent(value)
-        return f"{text} {words.interval(low, high, '.1f' if '.' in text else '.0f')}".strip()
-    if unit == "s" and value < 1:
-        low, high = (None if end is None else 1000 * end for end in (estimate.low, estimate.high))
-        return f"{words.duration(value)} {words.interval(low, high, '.3g')}".strip()
-    text = form[0](value)
-    bounds = words.interval(estimate.low, estimate.high, form[1])
+        text, ends = words.percent(value), partial(_share, digits=words.percent(value).count("."))
+    elif key.startswith(("conditional", "break_even_conditional")):
+        text, ends = words.rate(value), words.rate
+    elif unit == "tokens/step":
+        text, ends = words.length(value), words.length
+    elif unit == "s":
+        text, ends = words.duration(value), words.significant
+        scale = 1000 if value < 1 else 1 if value < words.MINUTES_FROM else 1 / 60
+        low, high = (None if end is None else scale * end for end in (low, high))
+    else:
+        text, ends = {"tok/s": words.speed, "x": words.factor}.get(unit, words.significant)(value), words.significant
+    bounds = words.interval(low, high, ends)
     return " ".join(part for part in (text, bounds, "(assumed)" if estimate.assumed else "") if part)
+
+
+def _share(value: float, *, digits: int) -> str:
+    return f"{100 * value:.{digits}f}"
 
 
 MISPREDICTED: Final = "Predicted otherwise than it runs (our fault, or a patched engine; please report)"
