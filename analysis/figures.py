@@ -43,7 +43,7 @@ class Pooled:
     ``tainted`` is set where every window would have been left out and all were used instead.
     ``drafted_tokens`` are counted ones, ``None`` where the source does not count them; ``windows``
     stand behind the interval, and are requests for request-level counts. ``prefix`` are the shares of steps that accepted at
-    least i drafts, where the source counts them.
+    least i drafts, where the source counts them. ``most`` are the drafts that a step can accept, infinite where that is not known.
     """
 
     verify_steps: float
@@ -54,6 +54,7 @@ class Pooled:
     tainted: bool
     drafted_tokens: float | None = None
     prefix: tuple[float, ...] = ()
+    most: float = math.inf
 
     @property
     def accepted_per_step(self) -> float:
@@ -64,6 +65,19 @@ class Pooled:
     def length(self) -> float:
         """Acceptance length, the target's own token included."""
         return 1 + self.accepted_per_step
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends of the interval, accepted per step: not beyond what a step can accept, unless the figure itself is."""
+        interval = self.interval
+        possible = math.isfinite(interval.high) and self.accepted_per_step <= self.most
+        return interval.low, min(interval.high, self.most) if possible else interval.high
+
+    @property
+    def length_ends(self) -> tuple[float, float]:
+        """Both ends of the interval of the acceptance length."""
+        low, high = self.ends
+        return 1 + low, 1 + high
 
     @property
     def each(self) -> str:
@@ -129,6 +143,7 @@ def pooled_acceptance(frame: pd.DataFrame, drafting: Drafting, where: np.ndarray
         windows=len(spread.steps),
         tainted=tainted,
         prefix=_prefix(frame, counted),
+        most=_most_of(drafting),
     )
 
 
@@ -152,7 +167,12 @@ def pooled_requests(results: Sequence[RequestResult], drafting: Drafting) -> Poo
         windows=len(counted),
         tainted=False,
         prefix=_prefix_of(histograms) if len(histograms) == len(counted) else (),
+        most=_most_of(drafting),
     )
+
+
+def _most_of(drafting: Drafting) -> float:
+    return math.inf if drafting.depth is None or drafting.assumed else float(drafting.depth)
 
 
 def _prefix_of(histograms: Sequence[tuple[int, ...]]) -> tuple[float, ...]:
@@ -224,10 +244,10 @@ def _prefix(frame: pd.DataFrame, counted: np.ndarray) -> tuple[float, ...]:
 
 def acceptance_quantities(pooled: Pooled, drafting: Drafting) -> dict[str, Estimate]:
     """Length, rates and counts as estimates; figures that the depth makes impossible are left out."""
-    interval = pooled.interval
+    low, high = pooled.ends
     figures = {
-        "acceptance_length": _estimate(pooled, pooled.length, interval.length_low, interval.length_high),
-        "accepted_per_step": _estimate(pooled, pooled.accepted_per_step, interval.low, interval.high),
+        "acceptance_length": _estimate(pooled, pooled.length, *pooled.length_ends),
+        "accepted_per_step": _estimate(pooled, pooled.accepted_per_step, low, high),
         "verify_steps": Estimate(pooled.verify_steps),
         "accepted_tokens": Estimate(pooled.accepted_tokens),
     }
@@ -243,11 +263,12 @@ def acceptance_quantities(pooled: Pooled, drafting: Drafting) -> dict[str, Estim
         drafted = pooled.verify_steps * slots
     if drafted:
         per_step = drafted / pooled.verify_steps
+        share = pooled.accepted_per_step / per_step
         figures["draft_acceptance_rate"] = _estimate(
             pooled,
-            pooled.accepted_per_step / per_step,
-            interval.low / per_step,
-            interval.high / per_step,
+            share,
+            low / per_step,
+            min(1.0, high / per_step) if share <= 1 and math.isfinite(high) else high / per_step,
             assumed=drafting.assumed and pooled.drafted_tokens is None,
         )
         figures["drafted_tokens"] = Estimate(drafted, assumed=drafting.assumed and pooled.drafted_tokens is None)

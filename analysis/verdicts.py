@@ -120,8 +120,7 @@ def _acceptance(case: Case) -> Verdict:
             "No window with acceptance figures was read.",
             "a log or scrape that covers traffic",
         )
-    interval = pooled.interval
-    shown = f"Length {words.length(pooled.length)} {words.interval(interval.length_low, interval.length_high)}"
+    shown = f"Length {words.length(pooled.length)} {words.interval(*pooled.length_ends)}"
     if case.run.depth is not None:
         shown += f" of {case.run.depth + 1}"
     if case.contradictions:

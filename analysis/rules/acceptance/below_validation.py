@@ -71,7 +71,7 @@ class AcceptanceBelowValidation(Rule):
         weak = acceptance.interval.method == CONSERVATIVE or bool(acceptance.interval.approximate)
         yield self.finding(
             f"The draft delivers {words.percent(test.retained_share)} of what its validation promises",
-            f"Length {words.length(acceptance.length)} {words.interval(acceptance.interval.length_low, acceptance.interval.length_high)}"
+            f"Length {words.length(acceptance.length)} {words.interval(*acceptance.length_ends)}"
             f"{implied}. Validation promises {words.length(promise.expected_length)}; a healthy server would show about "
             f"{words.length(promise.realistic_length)}. A gap this large proves that something differs, not yet what.",
             values={
