@@ -26,6 +26,8 @@ from tests.browser.served import ARGUMENTS, CHROMIUM, serving
 from tests.web.watched import watch, windows
 
 WIDTHS = (390, 1440, 2560)
+RESIZED_MS = 400
+"""Until plots have the size of the page."""
 THEMES = ("light", "dark")
 FOLDER = Path("build/screenshots")
 HOUR = 3600.0
@@ -100,6 +102,7 @@ def main(wanted: list[str]) -> None:
                         page.locator(".matrix").wait_for()
                     for width in WIDTHS:
                         page.set_viewport_size({"width": width, "height": 900})
+                        page.wait_for_timeout(RESIZED_MS)
                         scrolled(page)
                         page.screenshot(path=FOLDER / f"{name}-{width}-{theme}.png", full_page=True)
                 page.close()

@@ -96,6 +96,19 @@ def test_a_range_without_windows_leads_to_all(open_page, pages):
     assert page.url.endswith("range=all")
 
 
+def test_a_plot_fits_a_window_that_was_made_wider(open_page, pages):
+    page = open_page(pages["group"])
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.reload()
+    drawn(page, "t-acceptance")
+    ticks = page.locator("#t-acceptance .xtick")
+    narrow = ticks.count()
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.wait_for_function("before => document.querySelectorAll('#t-acceptance .xtick').length > before", arg=narrow)
+    inside, around = (page.locator(what).first.bounding_box() for what in ("#t-acceptance .main-svg", "#t-acceptance"))
+    assert abs(inside["width"] - around["width"]) < 2
+
+
 def test_a_deployment_is_seen_over_time_without_scripts(open_page, pages):
     page = open_page("/", java_script_enabled=False)
     page.get_by_role("link", name="Over time: chat").click()

@@ -33,6 +33,7 @@
   };
   const config = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false };
   const specs = new Map();
+  const SETTLED_MS = 150;
 
   const draw = (id) => {
     const style = css();
@@ -72,6 +73,9 @@
     });
     const redraw = () => { for (const id of specs.keys()) if (document.getElementById(id).classList.contains("js-plotly-plot")) draw(id); };
     addEventListener("themechange", redraw);
+    // How many ticks fit depends on the width.
+    let resized;
+    addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(redraw, SETTLED_MS); });
     addEventListener("beforeprint", () => { for (const id of specs.keys()) draw(id); });
     document.addEventListener("click", (event) => {
       const button = event.target.closest("[data-save]");
