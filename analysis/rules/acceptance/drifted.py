@@ -12,9 +12,10 @@ from analysis.base import Outcome, Rule, cannot_look
 from analysis.case import Case
 from analysis.figures import Pooled, pooled_acceptance, varying_rows
 from analysis.rules.acceptance.below_validation import ACCEPTANCE_VALUES
+from analysis.theory.replicas import ReplicaVerdict
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
-from analysis.watching import Drift, drift_in, outliers_of
+from analysis.watching import Drift, among_siblings, drift_in, outliers_of
 from collector.domain.findings import Confidence, Finding, Question, Severity
 from collector.domain.runs import Watched
 
@@ -62,13 +63,12 @@ class AcceptanceDrifted(Rule):
             raise cannot_look("what is normal is still being learnt", "traffic of about an hour")
         if any(finding.rule == "ACC006" for finding in findings):
             return
-        behind = outliers_of(watched)
         if drift is not None and drift.drifted:
-            others = "" if fleet is None else _beside(fleet, is_outlier=watched.place in behind)
+            others = "" if fleet is None else _beside(fleet, among_siblings(watched))
             yield self._of_detector(speculating, drift, "run", "of this run", others)
         if watched.leads and fleet is not None and fleet.drifted:
             others = f" {len(watched.recent)} runs of {watched.fleet} are watched."
-            if behind:
+            if behind := outliers_of(watched):
                 others += f" Look first at {words.listing(behind)}, far below the others (ACC007)."
             yield self._of_detector(speculating, fleet, "fleet", f"of the whole fleet {watched.fleet}", others)
 
@@ -137,10 +137,10 @@ class AcceptanceDrifted(Rule):
         )
 
 
-def _beside(fleet: Drift, *, is_outlier: bool) -> str:
-    """What the fleet as a whole says of a run that fell."""
+def _beside(fleet: Drift, own: ReplicaVerdict | None) -> str:
+    """What the fleet as a whole, and its own standing in it, says of a run that fell."""
     if not fleet.drifted:
         return " The fleet as a whole did not fall, so it is this run and not the traffic, if all get the same."
-    if is_outlier:
+    if own is not None and own.outlier:
         return " The fleet as a whole fell, but this run is far below its siblings (ACC007): look at this run first."
     return " The fleet as a whole fell as well: look at what all of it shares."
