@@ -35,7 +35,7 @@ from collector.storage.runs import link_runs, save_run
 from collector.storage.sources import forget_from, source_at, sources_of_run
 from collector.storage.windows import append_series
 
-BATCH_BYTES: Final = 8 << 20
+BATCH_BYTES: Final = 16 << 20
 """Bytes of a log between two commits: few enough to hold their rows, many enough for quick writes."""
 
 Progress = Callable[[str, int, int | None], None]

@@ -108,6 +108,22 @@ class Coded:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """A column of which some rows say nothing: an array of doubles that is NaN there, and what the others stand for."""
+
+    figures: Any
+    kind: type[float | int | bool] = float
+
+    def tolist(self) -> list[float | int | bool | None]:
+        """The figure of each row, ``None`` where it says nothing."""
+        return [None if figure != figure else self.kind(figure) for figure in self.figures.tolist()]  # noqa: PLR0124 - NaN
+
+    def __getitem__(self, rows: slice) -> Partial:
+        """Some rows."""
+        return Partial(self.figures[rows], self.kind)
+
+
+@dataclass(frozen=True, slots=True)
 class Columns(Generic[Row]):
     """Many windows of one kind as columns, which cost a tenth of as many objects.
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from collector.domain.windows import Partial
 from collector.formats.blocks import Block
 from collector.formats.columns import Figures, Lines, Mask, Positions, Template
 from collector.formats.pairs import Span
@@ -162,8 +163,11 @@ def listed(figures: Figures | None, count: int) -> list[float | None]:
     return column
 
 
-def column(figures: Figures | None) -> Column:
-    """Figures as a column: an array where each line states one."""
-    if figures is None or not np.isnan(figures).any():
-        return figures
-    return listed(figures, len(figures))
+def column(figures: Figures | None, kind: type[float | int | bool] = float) -> Column:
+    """Figures as a column of numbers or truth values: an array where each line states one, nothing where none does."""
+    if figures is None:
+        return None
+    unsaid = np.isnan(figures)
+    if not unsaid.any():
+        return figures if kind is float else figures.astype(kind)
+    return None if unsaid.all() else Partial(figures, kind)

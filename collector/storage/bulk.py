@@ -13,6 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
+from collector.domain.windows import Partial
 from collector.storage.copying import copy_columns, copy_rows
 from collector.storage.types import Instant, dump_json
 
@@ -127,7 +128,7 @@ def add_to_rows(
 def add_columns(connection: Connection, table: Table, count: int, columns: Mapping[str, Any]) -> int:
     """Add ``count`` rows that come as columns; rows whose key exists are left as they are.
 
-    Each column is a list of plain values, an array of numbers without NaN, or one whole number or
+    Each column is a list of plain values, an array of numbers without NaN, a :class:`Partial`, or one whole number or
     ``None`` for all rows; columns of the table that are left out are null. Returns how many rows were
     added. SQLite takes NaN for NULL, so it is stored there as the text ``nan``.
     """
@@ -170,18 +171,18 @@ def _bound(columns: list[Any], which: slice, rows: int) -> Iterable[Sequence[Any
     """The values of some rows, as many rows at a time as a statement stores.
 
     Columns that are all arrays go the way of numbers: whole ones are stored as such in columns that
-    are for whole numbers.
+    are for whole numbers, and NaN, where a row says nothing, as NULL.
     """
-    parts = [column[which] for column in columns]
-    if any(isinstance(part, list) for part in parts):
+    if any(isinstance(column, list) for column in columns):
+        parts = (column[which] for column in columns)
         lists = (_without_nan(part) if isinstance(part, list) else part.tolist() for part in parts)
         values = chain.from_iterable(zip(*lists, strict=True))
         return zip(*[values] * (rows * len(columns)), strict=True)
     import numpy as np
 
-    table = np.empty((len(parts[0]), len(parts)))
-    for number, part in enumerate(parts):
-        table[:, number] = part
+    table = np.empty((which.stop - which.start, len(columns)))
+    for number, column in enumerate(columns):
+        table[:, number] = column.figures[which] if isinstance(column, Partial) else column[which]
     # A view's numbers become objects one by one when they are bound, which is cheaper than all of them before.
     numbers, size = table.reshape(-1).data, rows * len(columns)
     return [numbers[start : start + size] for start in range(0, len(numbers), size)]

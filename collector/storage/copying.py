@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Boolean, Connection, Double, Integer, SmallInteger, Table
 
+from collector.domain.windows import Partial
+
 COPY_FROM: Final = 100
 """From this many rows on, COPY beats single inserts."""
 
@@ -39,7 +41,7 @@ def copy_columns(
 ) -> int:
     """The same for columns: arrays without NaN or lists, and values that all rows share."""
     names = (*varying, *shared)
-    if count < COPY_FROM or any(isinstance(values, list) for values in varying.values()):
+    if count < COPY_FROM or any(isinstance(values, (list, Partial)) for values in varying.values()):
         lists = (values if isinstance(values, list) else values.tolist() for values in varying.values())
         constants = (repeat(value, count) for value in shared.values())
         return copy_rows(connection, table, names, list(zip(*lists, *constants, strict=False)))

@@ -233,7 +233,6 @@ class BulkReader:
         if facts.counted_twice:
             generated = generated - steps
         offsets, numbers = view.places(samples.lines)
-        graph = values.get("graph")
         return Columns(
             Window,
             count,
@@ -254,7 +253,7 @@ class BulkReader:
                 column(values.get("printed_rate")),
                 column(values.get("tokens_in_use")),
                 column(values.get("kv_cache_usage")),
-                _truths(graph),
+                column(values.get("graph"), bool),
                 prefills,
                 None,
                 Origin.LOG,
@@ -350,12 +349,3 @@ def _said(samples: Samples, names: tuple[str, ...]) -> Iterator[tuple[object, ..
     """What each sample says under some names."""
     columns = [listed(samples.values.get(name), len(samples.lines)) for name in names]
     return zip(*columns, strict=True)
-
-
-def _truths(figures: Figures | None) -> Column:
-    """Truth values as a column."""
-    if figures is None:
-        return None
-    if not np.isnan(figures).any():
-        return figures == 1
-    return [None if figure is None else bool(figure) for figure in listed(figures, len(figures))]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from collector.domain.windows import Coded, Columns, Origin, PrefillWindow, Window
 from collector.formats.base import Line
 from collector.formats.blocks import Block
-from collector.formats.bulk import Column, Learned, Tails, View, column, listed
+from collector.formats.bulk import Column, Learned, Tails, View, column
 from collector.formats.columns import Figures, Mask, Positions
 from collector.formats.count_columns import CountColumns, Shares, counted
 from collector.formats.counts import SpecCounts
@@ -318,8 +318,8 @@ class _Closing:
                     sorted_column(self._figures("running_requests", stats)),
                     sorted_column(self._figures("waiting_requests", stats)),
                     sorted_column(_taken(view.verify_steps, view.place, acceptance)),
-                    _whole(self._told("accepted", acceptance)[sort]),
-                    _whole(self._told("drafted", acceptance)[sort]),
+                    column(self._told("accepted", acceptance)[sort], int),
+                    column(self._told("drafted", acceptance)[sort], int),
                     sorted_column(throughput * clock),
                     sorted_column(throughput),
                     sorted_column(self._told("length", acceptance)),
@@ -468,13 +468,6 @@ def _taken(figures: Figures | None, place: Numbers, samples: Positions) -> Figur
     found: Figures = np.full(len(samples), np.nan)
     found[there] = figures[place[samples[there]]]
     return found
-
-
-def _whole(figures: Figures) -> Column:
-    """Whole numbers as a column."""
-    if not np.isnan(figures).any():
-        return figures.astype(np.int64)
-    return [None if figure is None else int(figure) for figure in listed(figures, len(figures))]
 
 
 def _learn_stats(text: bytes) -> Learned[StatsForm] | None:
