@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from collector.domain.evidence import Evidence
 from collector.domain.findings import Question, State, Verdict
 from collector.domain.runs import Event, Reading, RunRecord, UnreadShape
 from collector.domain.series import SeriesSample
-from collector.domain.windows import Origin, PrefillWindow, Window
+from collector.domain.windows import Coded, Columns, Origin, Partial, PrefillWindow, Window
 from collector.storage.drafts import list_drafts
 from collector.storage.engine import Database
 from collector.storage.findings import Judgement, save_judgement
@@ -32,7 +33,7 @@ from collector.storage.runs import (
 )
 from collector.storage.sources import Checkpoint, add_source, find_sources, load_readings, save_progress, source_at
 from collector.storage.tables import METADATA
-from collector.storage.windows import append_series, append_windows, load_series, load_windows
+from collector.storage.windows import append_series, append_window_columns, append_windows, load_series, load_windows
 from tests.storage.strategies import RECORD, records, windows
 
 EXAMPLES = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -145,6 +146,34 @@ def test_many_windows_take_the_copying_path(database: Database) -> None:
         assert repr(load_windows(connection, [run_id])[run_id]) == repr(made)
         between = load_windows(connection, [run_id], since=15.0, until=30.0)[run_id]
         assert [window.position for window in between] == list(range(10, 21))
+
+
+@pytest.mark.parametrize("count", [1, 39, 40, 99, 100, 321])
+def test_windows_in_arrays_are_stored_as_the_same_windows_in_rows(database: Database, count: int) -> None:
+    number = np.arange(count)
+    unsaid = np.where(number % 3 == 1, np.nan, number % 2)
+    values = {
+        "position": number * 100,
+        "line": number + 1,
+        "at": 1.7e9 + number / 3,
+        "unit": Coded(["DP0", "DP1"], number % 2),
+        "running_requests": number.astype(np.float64),
+        "printed_rate": Partial(unsaid / 7),
+        "accepted_tokens": Partial(unsaid, int),
+        "graph": Partial(unsaid, bool),
+        "prefills": number % 5,
+        "origin": Origin.LOG,
+    }
+    columns = Columns(Window, count, tuple(values.get(name) for name in Window._fields))
+    with undone(database) as connection:
+        run_id = store(connection, RunRecord("sglang", "input.log"))
+        source = source_at(connection, "input.log", at=1.0)
+        assert append_window_columns(connection, run_id, source, columns.part(slice(0, count // 2))) == count // 2
+        assert append_window_columns(connection, run_id, source, columns) == count - count // 2
+        loaded = load_windows(connection, [run_id])[run_id]
+    assert loaded == columns.rows()
+    assert [window.graph for window in loaded[:3]] == [False, None, False][:count]
+    assert all(isinstance(window.position, int) for window in loaded)
 
 
 @given(made=windows())
