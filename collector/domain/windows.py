@@ -124,6 +124,24 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
+class CountsAt:
+    """A column of counts by position: an array of shape (n, depth) that is NaN behind a row's last one.
+
+    A row that is NaN throughout says nothing.
+    """
+
+    counts: Any
+
+    def tolist(self) -> list[tuple[float, ...] | None]:
+        """The counts of each row."""
+        return [tuple(count for count in row if count == count) or None for row in self.counts.tolist()]  # noqa: PLR0124
+
+    def __getitem__(self, rows: slice) -> CountsAt:
+        """Some rows."""
+        return CountsAt(self.counts[rows])
+
+
+@dataclass(frozen=True, slots=True)
 class Columns(Generic[Row]):
     """Many windows of one kind as columns, which cost a tenth of as many objects.
 

@@ -8,7 +8,7 @@ have the expected form is told so and left to the reader that goes line by line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -26,6 +26,8 @@ Counts: TypeAlias = npt.NDArray[np.uint8]
 
 LONGEST_EXAMPLE: Final = 1_000
 MOST_DECIMALS: Final = 7
+SECONDS: Final = 62
+"""More than a minute has seconds, with two that leap."""
 FEW: Final = 64
 
 _ZEROS: Final = np.uint64(0x3030303030303030)
@@ -37,6 +39,7 @@ _ONE: Final = np.uint64(1)
 _EIGHT: Final = np.uint64(8)
 WORD: Final = 8
 _BYTE: Final = np.uint64(0xFF)
+_TWO_BYTES: Final = np.uint64(0xFFFF)
 _POINT: Final = np.uint64(ord(".") ^ 0x30)
 _NOTHING: Final[Figures] = np.empty(0)
 _STEPS: Final = tuple(
@@ -238,6 +241,22 @@ class Template:
                     values[piece.name] = figures
         fits &= at == ends
         return fits, values
+
+
+def minutes_and_seconds(
+    starts: Positions, same_minute: Mask, seconds: Words, minute: Callable[[int], float | None]
+) -> Figures:
+    """Instants whose last two digits are the seconds; NaN where they are none. Shapes: (n,), ``same_minute`` (n - 1,).
+
+    ``same_minute`` says which lines have the minute of the one before, ``minute`` gives the instant of the minute that
+    begins at a position, and the low two bytes of ``seconds`` are the digits.
+    """
+    digits, values = leading_digits(seconds & _TWO_BYTES)
+    found = digits_value(values & _TWO_BYTES, np.uint64(16), 2).astype(np.float64)
+    found[(digits != 2) | (found >= SECONDS)] = np.nan
+    firsts = np.append(0, (~same_minute).nonzero()[0] + 1)
+    minutes = np.array([minute(start) for start in starts[firsts].tolist()], dtype=np.float64)
+    return found + np.repeat(minutes, np.diff(np.append(firsts, len(starts))))
 
 
 def _number(lines: Lines, at: Positions, number: _Number, fits: Mask) -> tuple[Positions, Figures]:

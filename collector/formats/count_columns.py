@@ -15,17 +15,16 @@ import numpy.typing as npt
 from collector.formats.columns import Figures, Mask
 from collector.formats.counts import LENGTH_ROUNDING, POSITION_ROUNDING, SLACK, spec_counts
 
-Shares = list[tuple[float, ...] | None]
-
 
 class CountColumns(NamedTuple):
     """Of each line: the drafts (NaN where it does not tell), those that accepted at least i tokens, the kind of length.
 
+    Shapes (n,); ``accepted_at`` (n, depth), NaN where the line does not tell and behind the last position of shorter ones.
     ``bonus`` is 1 where the printed length counts the target's own token, -1 where not, 0 where both fit.
     """
 
     verify_steps: Figures
-    accepted_at: Shares
+    accepted_at: Figures
     bonus: npt.NDArray[np.int8]
 
 
@@ -36,18 +35,17 @@ def counted(accepted: Figures, drafted: Figures, length: Figures, positions: Fig
     drafts = drafted / depth
     plain = _with_bonus(length, own, depth) & (accepted > 0) & (drafted > 0) & (drafted % depth == 0)
     plain &= _in_bounds(drafts, accepted, length, own, depth)
-    shares: Shares = [None] * len(plain)
     bonus: npt.NDArray[np.int8] = np.ones(len(plain), dtype=np.int8)
     rows = plain.nonzero()[0]
     found = _shares(accepted[rows], positions[rows], drafts[rows])
     if len(rows) == len(plain):
-        return CountColumns(drafts, list(map(tuple, found.tolist())), bonus)
-    for row, counts in zip(rows.tolist(), found.tolist(), strict=True):
-        shares[row] = tuple(counts)
+        return CountColumns(drafts, found, bonus)
+    shares: Figures = np.full(positions.shape, np.nan)
+    shares[rows] = found
     for row in (~plain).nonzero()[0].tolist():
         one = spec_counts(int(accepted[row]), int(drafted[row]), float(length[row]), tuple(positions[row].tolist()))
         drafts[row] = np.nan if one.verify_steps is None else one.verify_steps
-        shares[row] = one.accepted_at
+        shares[row] = np.nan if one.accepted_at is None else one.accepted_at
         bonus[row] = _BONUS[one.bonus_in_length]
     return CountColumns(drafts, shares, bonus)
 

@@ -47,6 +47,28 @@ def unpack_counts(packed: bytes | None) -> tuple[float, ...] | None:
     return tuple(map(float, struct.unpack_from(f"<{number}{code}", packed, 1)))
 
 
+def pack_rows(counts: Any) -> list[bytes | None]:
+    """As :func:`pack_counts` for each row of an array of shape (n, depth); NaN is none, and one that is NaN throughout ``None``."""
+    import numpy as np
+
+    there = ~np.isnan(counts)
+    depths = there.sum(axis=1)
+    known = np.where(there, counts, 0)
+    whole = ((known == np.floor(known)) & (known >= 0)).all(axis=1)
+    kinds = np.where(
+        whole, np.searchsorted([limit for _, limit in _CODES], known.max(axis=1, initial=0), "right"), len(_CODES)
+    )
+    packed = np.full(len(counts), None)
+    for depth, kind in set(zip(depths.tolist(), kinds.tolist(), strict=True)):
+        code = _CODES[kind][0] if kind < len(_CODES) else "d"
+        rows = (depths == depth) & (kinds == kind)
+        if depth:
+            found = np.empty(np.count_nonzero(rows), [("code", "S1"), ("counts", f"<{code}", (depth,))])
+            found["code"], found["counts"] = code.encode(), known[rows, :depth]
+            packed[rows] = found.view(f"V{found.itemsize}").tolist()
+    return packed.tolist()
+
+
 # ---- the figures of a window in one column
 #
 # Most figures of a scraped window are unknown, whole numbers, or short decimals. In columns of their own they would take

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, exists, func, select
 
 from collector.domain.series import SeriesSample
-from collector.domain.windows import Coded, Columns, PrefillWindow, Window
+from collector.domain.windows import Coded, Columns, CountsAt, PrefillWindow, Window
 from collector.storage.bulk import add_columns, add_rows, digest_of, insert_or_keep
 from collector.storage.live import Fineness, Placed, live_samples, mean_live_requests
-from collector.storage.packing import ORIGIN_CODES, ORIGINS, pack_counts, unpack_counts
+from collector.storage.packing import ORIGIN_CODES, ORIGINS, pack_counts, pack_rows, unpack_counts
 from collector.storage.tables import DECODE_SAMPLES, PREFILL_SAMPLES, SERIES, SERIES_SAMPLES
 from collector.storage.units import unit_ids, unit_names
 
@@ -35,10 +35,10 @@ def append_window_columns(connection: Connection, run_id: int, source_id: int, w
     if not windows.length:
         return 0
     values = dict(zip(Window._fields, windows.values, strict=True))
-    counts, origin = values["accepted_at"], values["origin"]
+    origin = values["origin"]
     columns = {
         **_of_source(connection, run_id, source_id, values),
-        "accepted_at": list(map(pack_counts, counts)) if isinstance(counts, list) else None,
+        "accepted_at": _packed(values["accepted_at"]),
         "origin": [ORIGIN_CODES[one] for one in origin] if isinstance(origin, list) else ORIGIN_CODES[origin],
     }
     return add_columns(connection, DECODE_SAMPLES, windows.length, columns)
@@ -52,6 +52,13 @@ def append_prefill_columns(
         return 0
     values = dict(zip(PrefillWindow._fields, prefills.values, strict=True))
     return add_columns(connection, PREFILL_SAMPLES, prefills.length, _of_source(connection, run_id, source_id, values))
+
+
+def _packed(counts: Any) -> list[bytes | None] | None:
+    """A column of counts by position as it is stored."""
+    if isinstance(counts, CountsAt):
+        return pack_rows(counts.counts)
+    return list(map(pack_counts, counts)) if isinstance(counts, list) else None
 
 
 def _of_source(connection: Connection, run_id: int, source_id: int, values: dict[str, Any]) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from collector.domain.evidence import Evidence
 from collector.domain.findings import Question, State, Verdict
 from collector.domain.runs import Event, Reading, RunRecord, UnreadShape
 from collector.domain.series import SeriesSample
-from collector.domain.windows import Coded, Columns, Origin, Partial, PrefillWindow, Window
+from collector.domain.windows import Coded, Columns, CountsAt, Origin, Partial, PrefillWindow, Window
 from collector.storage.drafts import list_drafts
 from collector.storage.engine import Database
 from collector.storage.findings import Judgement, save_judgement
-from collector.storage.packing import pack_counts, unpack_counts
+from collector.storage.packing import pack_counts, pack_rows, unpack_counts
 from collector.storage.runs import (
     RunFilter,
     list_runs,
@@ -181,6 +181,21 @@ def test_windows_in_arrays_are_stored_as_the_same_windows_in_rows(database: Data
 def test_packed_counts_come_back(made: list[Window]) -> None:
     for window in made:
         assert repr(unpack_counts(pack_counts(window.accepted_at))) == repr(window.accepted_at)
+
+
+COUNT = st.one_of(
+    st.integers(0, 300), st.integers(0, 1 << 54), st.sampled_from([255, 256, 65_536, 1 << 32, math.inf, -1, 0.5])
+)
+
+
+@given(st.lists(st.lists(COUNT.map(float), max_size=4), min_size=1, max_size=20))
+def test_rows_of_an_array_are_packed_as_each_is(rows: list[list[float]]) -> None:
+    counts = np.full((len(rows), 4), np.nan)
+    for number, row in enumerate(rows):
+        counts[number, : len(row)] = row
+    column = CountsAt(counts)
+    assert column.tolist() == [tuple(row) or None for row in rows]
+    assert pack_rows(column[1:].counts) == [pack_counts(one) for one in column.tolist()[1:]]
 
 
 def test_whole_counts_take_a_byte_each() -> None:

@@ -14,16 +14,19 @@ from collector.formats.columns import (
     Words,
     digits_value,
     leading_digits,
+    minutes_and_seconds,
     word,
 )
 from collector.formats.sglang.lines import ACCESS
-from collector.formats.sglang.prefix import Instants, Ranks, read_head
+from collector.formats.sglang.prefix import MINUTE_LENGTH, Instants, Ranks, read_head
 from collector.formats.texts import Texts
 
 TIME: Final = b"[2026-01-01 00:00:00"
 LEAD_WORDS: Final = 4
 """Words at the beginning of a line that hold its time and tell an access line."""
 _HALF: Final = np.uint64(32)
+_BEHIND_MINUTE: Final = np.uint64(48)
+"""How far the third word is moved so that only what belongs to the time, or to its minute, is left."""
 _NO_TAGS: Final = word(b"] ")
 _ACCESS: Final = b"] " + ACCESS
 """What an access line goes on with behind its time."""
@@ -54,7 +57,7 @@ class HeadColumns:
 
     def __init__(self) -> None:
         self.ranks: list[Ranks] = [Ranks("", "", None)]
-        self._seconds = Instants()
+        self._minutes = Instants()
         self._texts = Texts(b"]", self._number)
 
     def read(self, lines: Lines, left_out: Mask) -> Heads:
@@ -88,9 +91,14 @@ class HeadColumns:
         first, second, third = leads[:, 0], leads[:, 1], leads[:, 2]
         changed = (first[1:] ^ first[:-1]) | (second[1:] ^ second[:-1]) | ((third[1:] ^ third[:-1]) << _HALF)
         at = np.append(0, changed.nonzero()[0] + 1)
-        instants = self._seconds.at
-        found = [instants(lines.text(start, start + len(TIME))) for start in starts[at].tolist()]
-        return np.repeat(np.array(found, dtype=np.float64), np.diff(np.append(at, len(starts))))
+        first, second, third = first[at], second[at], third[at]
+        apart = (first[1:] ^ first[:-1]) | (second[1:] ^ second[:-1]) | ((third[1:] ^ third[:-1]) << _BEHIND_MINUTE)
+
+        def minute(start: int) -> float | None:
+            return self._minutes.begin(lines.text(start, start + MINUTE_LENGTH))
+
+        found = minutes_and_seconds(starts[at], apart == 0, third >> np.uint64(16), minute)
+        return np.repeat(found, np.diff(np.append(at, len(starts))))
 
     @staticmethod
     def _with_milliseconds(lines: Lines, at: Figures, starts: Positions, milliseconds: Mask) -> Figures:

@@ -57,7 +57,13 @@ class Instants:
 
     def at(self, time: bytes) -> float | None:
         """The instant of ``[2026-01-01 00:00:00``, ``None`` for other text and for instants that do not exist."""
-        minute, second = time[:MINUTE_LENGTH], time[MINUTE_LENGTH:]
+        begin, second = self.begin(time[:MINUTE_LENGTH]), time[MINUTE_LENGTH:]
+        if begin is None or len(second) != 2 or not second.isdigit() or second >= b"62":
+            return None
+        return begin + int(second)
+
+    def begin(self, minute: bytes) -> float | None:
+        """The begin of the minute ``[2026-01-01 00:00:``, ``None`` as in :meth:`at`."""
         begin = self._minutes.get(minute, _UNREAD)
         if isinstance(begin, _Unread):
             head = read_head(minute + b"00]")
@@ -65,9 +71,7 @@ class Instants:
             if len(self._minutes) >= HEADS_KEPT:
                 self._minutes.clear()
             self._minutes[minute] = begin
-        if begin is None or len(second) != 2 or not second.isdigit() or second >= b"62":
-            return None
-        return begin + int(second)
+        return begin
 
 
 class HeadReader:

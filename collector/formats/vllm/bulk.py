@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from collector.domain.windows import Coded, Columns, Origin, PrefillWindow, Window
+from collector.domain.windows import Coded, Columns, CountsAt, Origin, PrefillWindow, Window
 from collector.formats.base import Line
 from collector.formats.blocks import Block
 from collector.formats.bulk import Column, Learned, Tails, View, column
 from collector.formats.columns import Figures, Mask, Positions
-from collector.formats.count_columns import CountColumns, Shares, counted
+from collector.formats.count_columns import CountColumns, counted
 from collector.formats.counts import SpecCounts
 from collector.formats.pairs import Span
 from collector.formats.vllm.heads import HeadColumns
@@ -90,7 +90,7 @@ class VllmView(View):
         told = told[read][kept]
         self.acceptance = {name: figures[kept] for name, figures in values.items()}
         self.verify_steps = counts.verify_steps[kept]
-        self.accepted_at = [shares for shares, one in zip(counts.accepted_at, kept.tolist(), strict=True) if one]
+        self.accepted_at = counts.accepted_at[kept]
         samples = np.sort(np.concatenate((rows, told)))
         self.is_stats = is_stats[samples]
         self.place = np.where(self.is_stats, np.cumsum(self.is_stats), np.cumsum(~self.is_stats)) - 1
@@ -303,8 +303,8 @@ class _Closing:
         def sorted_column(figures: Figures | None) -> Column:
             return column(None if figures is None else figures[sort])
 
-        counts = np.where(has_acceptance, view.place[acceptance], -1)[sort].tolist()
-        shares = view.accepted_at
+        shares: Figures = np.full((len(where), view.accepted_at.shape[1]), np.nan)
+        shares[has_acceptance] = view.accepted_at[view.place[acceptance[has_acceptance]]]
         self._facts.life.windows.append(
             Columns(
                 Window,
@@ -328,7 +328,7 @@ class _Closing:
                     sorted_column(self._figures("kv_cache_usage", stats)),
                     None,
                     (prompts > 0)[sort].astype(np.int64),
-                    [shares[count] if count >= 0 else None for count in counts],
+                    None if np.isnan(shares).all() else CountsAt(shares[sort]),
                     Origin.LOG,
                 ),
             )
@@ -432,7 +432,8 @@ class _Closing:
             float(self._told(name, which)[0]) for name in ("accepted", "drafted", "length", "percent")
         )
         steps, own = float(view.verify_steps[place]), float(self._own_clock(which)[0])
-        counts = SpecCounts(int(accepted), int(drafted), None if np.isnan(steps) else steps, view.accepted_at[place])
+        (shares,) = CountsAt(view.accepted_at[place : place + 1]).tolist()
+        counts = SpecCounts(int(accepted), int(drafted), None if np.isnan(steps) else steps, shares)
         return Acceptance(counts, length, percent / 100, None if np.isnan(own) else own)
 
 
@@ -440,8 +441,8 @@ def _counts(values: dict[str, Figures], count: int) -> CountColumns:
     """The counts of acceptance lines depth by depth, in the order of the lines."""
     bonus: npt.NDArray[np.int8] = np.zeros(count, dtype=np.int8)
     steps: Figures = np.full(count, np.nan)
-    shares: Shares = [None] * count
     names = sorted(name for name in values if name.startswith(_AT))
+    shares: Figures = np.full((count, len(names)), np.nan)
     depths: Numbers = np.zeros(count, dtype=np.int64)
     for name in names:
         depths += ~np.isnan(values[name])
@@ -450,11 +451,7 @@ def _counts(values: dict[str, Figures], count: int) -> CountColumns:
         positions = np.column_stack([values[name][rows] for name in names[:depth]])
         accepted, drafted, length = (values[name][rows] for name in ("accepted", "drafted", "length"))
         found = counted(accepted, drafted, length, positions)
-        if len(rows) == count:
-            return found
-        bonus[rows], steps[rows] = found.bonus, found.verify_steps
-        for row, one in zip(rows.tolist(), found.accepted_at, strict=True):
-            shares[row] = one
+        bonus[rows], steps[rows], shares[rows, :depth] = found.bonus, found.verify_steps, found.accepted_at
     return CountColumns(steps, shares, bonus)
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from collector.formats.columns import Figures, Lines, Mask, Positions, Words, find_byte, word
+from collector.formats.columns import Figures, Lines, Mask, Positions, Words, find_byte, minutes_and_seconds, word
 from collector.formats.texts import Texts
 from collector.formats.vllm.prefix import Calendar, HeadReader, read_head
 
@@ -22,6 +22,7 @@ _HALF_BYTES: Final = np.uint64((1 << 32) - 1)
 _FIVE_BYTES: Final = np.uint64((1 << 40) - 1)
 _BYTE: Final = np.uint64(0xFF)
 _CHANGED_BYTES: Final = 7
+_SECOND_BYTES: Final = np.uint64(0xFFFF << 40)
 """The words of a time overlap in its hour, so that both together are its 14 characters and the blank behind them."""
 
 
@@ -108,13 +109,16 @@ class HeadColumns:
         words, rest = lines.words(starts), lines.words(starts + _CHANGED_BYTES)
         changed = (words[1:] ^ words[:-1]) | (rest[1:] ^ rest[:-1])
         firsts = np.append(0, changed.nonzero()[0] + 1)
-        found = [self._instant(lines.text(start, start + len(_TIME) + 1)) for start in starts[firsts].tolist()]
-        return np.repeat(np.array(found, dtype=np.float64), np.diff(np.append(firsts, len(starts))))
+        words, rest = words[firsts], rest[firsts]
+        apart = (words[1:] ^ words[:-1]) | ((rest[1:] ^ rest[:-1]) & ~_SECOND_BYTES)
 
-    def _instant(self, text: bytes) -> float:
-        head = read_head(_LEVEL + text + _CODE)
-        at = None if head is None else self._calendar.within_month(head)
-        return float("nan") if at is None else at
+        def minute(start: int) -> float | None:
+            text = lines.text(start, start + len(_TIME) + 1)
+            head = read_head(_LEVEL + text[: len(_TIME) - 2] + b"00" + text[len(_TIME) :] + _CODE)
+            return None if head is None else self._calendar.within_month(head)
+
+        found = minutes_and_seconds(starts[firsts], apart == 0, rest >> np.uint64(40), minute)
+        return np.repeat(found, np.diff(np.append(firsts, len(starts))))
 
     def _process(self, text: bytes) -> int:
         process = HeadReader().read(text + b") ").process

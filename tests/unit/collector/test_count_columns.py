@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from collector.domain.windows import CountsAt
 from collector.formats.count_columns import counted
 from collector.formats.counts import spec_counts
 
@@ -36,5 +37,5 @@ def test_counts_are_those_of_each_line(lines):
         expected = spec_counts(one_accepted, one_drafted, one_length, tuple(positions))
         steps = found.verify_steps[number]
         assert (None if np.isnan(steps) else steps) == expected.verify_steps
-        assert found.accepted_at[number] == expected.accepted_at
+        assert CountsAt(found.accepted_at[number : number + 1]).tolist() == [expected.accepted_at]
         assert {1: True, 0: None, -1: False}[int(found.bonus[number])] is expected.bonus_in_length
