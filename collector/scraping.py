@@ -47,6 +47,7 @@ from collector.storage.scrapes import (
     save_scrape,
     scraped_at,
 )
+from collector.storage.types import stored_instant
 from collector.storage.windows import append_values, series_digest, series_ids
 
 SERIES_SECONDS: Final = 600.0
@@ -281,24 +282,26 @@ class Recorder:
             [(kept.ids[key], item.at, item.value) for key, item in pending.series],
         )  # fmt: skip
 
-    def settle(self, pending: _Pending, source: tuple[int, float]) -> Stored:
-        """Go on from a scrape that was stored; ``source`` is the id of its source, and when that was read by the database."""
+    def settle(self, pending: _Pending, source: tuple[int, float] | None) -> Stored:
+        """Go on from a scrape that was stored; ``source`` is the id of its source, and when that was read by the database.
+
+        ``None`` where it is the one that is known.
+        """
         process, at = pending.process, pending.scrape.state.at
         kept = process.kept
         if _is_due(kept, at):
             fresh = {key: sample.value for key, sample in pending.series}
             before = kept or _Kept(at, {}, {})
             kept = _Kept(at, {**before.values, **fresh}, {**before.ids, **pending.ids})
-        source_id, self._after = source
+        source_id, self._after = source or (process.source_id, stored_instant(at))
         self._taken.clear()
         self._overtaken = False
         self._last = pending.scrape
         if pending.record.latencies:
             self._measured_at = at
-        self._process = replace(
-            process, run_id=pending.run_id, state=pending.interval.state, info=pending.scrape.info, kept=kept,
-            source_id=source_id,
-        )  # fmt: skip
+        process.run_id, process.source_id = pending.run_id, source_id
+        process.state, process.info, process.kept = pending.interval.state, pending.scrape.info, kept
+        self._process = process
         return pending.stored()
 
     def _is_late(self, at: float) -> bool:
@@ -503,11 +506,12 @@ def _store_once(scrapes: Mapping[int, tuple[Recorder, Scrape]]) -> dict[int, Sto
             except Overtaken:
                 continue
             stored.add(number)
-        sources = read_sources(connection, [scrapes[number][0].address for number in stored])
+        others = [scrapes[number][0].address for number in stored.difference(plain)]
+        sources = read_sources(connection, others) if others else {}
     for number, item in pending.items():
         recorder = scrapes[number][0]
         if number in stored:
-            done[number] = recorder.settle(item, sources[recorder.address])
+            done[number] = recorder.settle(item, sources.get(recorder.address))
         else:
             recorder.overtaken()
     return done

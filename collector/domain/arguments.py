@@ -69,10 +69,9 @@ class Argument:
     @property
     def runs(self) -> Seen:
         """What runs as far as known: the engine's own word, else the prediction, else what was asked."""
-        for value in (self.effective, self.predicted, self.requested):
-            if value is not UNSEEN:
-                return value
-        return UNSEEN
+        if self.effective is not UNSEEN:
+            return self.effective
+        return self.requested if self.predicted is UNSEEN else self.predicted
 
     @property
     def requested_seen(self) -> bool:
@@ -114,8 +113,8 @@ class Arguments(Mapping[str, Argument]):
 
     def value(self, name: str) -> Any:
         """What runs as far as known, ``None`` where nobody stated it."""
-        runs = self[name].runs
-        return None if runs is UNSEEN else runs
+        argument = self.by_name.get(name)
+        return None if argument is None or argument.runs is UNSEEN else argument.runs
 
     def seen(self, name: str) -> bool:
         """Whether anybody stated a value for it."""

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from collector.metrics.exposition import SeriesCache, parse_exposition
-from collector.metrics.samples import Samples, SeriesTable
+from collector.metrics.samples import Samples, SeriesTable, all_of
 
 STRICTLY_EVERY: Final = 500
 """A page of a known layout is read strictly so often."""
@@ -106,7 +106,7 @@ class Layout:
             self._texts, self._values = itemgetter(slice(0, None, 2)), itemgetter(slice(1, None, 2))
         else:
             text_at = sorted(set(range(len(words))) - set(value_at))
-            self._texts, self._values = _all_of(text_at), _all_of(value_at)
+            self._texts, self._values = all_of(text_at), all_of(value_at)
         self._expected = self._texts(words)
 
     def values(self, body: bytes) -> tuple[float, ...] | None:
@@ -132,13 +132,6 @@ class Layout:
             return tuple(map(float, texts))
         except ValueError:
             return None
-
-
-def _all_of(positions: Sequence[int]) -> Callable[[Sequence[bytes]], Sequence[bytes]]:
-    """Takes what stands at these positions."""
-    if len(positions) == 1:
-        return lambda words: [words[positions[0]]]
-    return itemgetter(*positions)
 
 
 def learn(body: bytes, samples: Samples, wanted: Container[str]) -> Layout | None:

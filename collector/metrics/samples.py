@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar, overload
 
 from collector.metrics.exposition import Sample, Series
 
 T = TypeVar("T")
 
+Places: TypeAlias = Sequence[int] | None
+"""Positions of series in a table; ``None`` where the name is not there at all."""
 SeriesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 """What makes a series: its name and its labels in order."""
 
@@ -46,16 +49,16 @@ class SeriesTable:
 
     def derived(self, work: Callable[[SeriesTable], T]) -> T:
         """What a function makes of this table; it is called once."""
-        if work not in self._derived:
-            self._derived[work] = work(self)
-        found: T = self._derived[work]
+        found: T | None = self._derived.get(work)
+        if found is None:
+            found = self._derived[work] = work(self)
         return found
 
     def among(self, names: frozenset[str]) -> tuple[int, ...]:
         """Positions of the series with one of these names."""
-        if names not in self._derived:
-            self._derived[names] = tuple(i for i, series in enumerate(self.series) if series.name in names)
-        found: tuple[int, ...] = self._derived[names]
+        found: tuple[int, ...] | None = self._derived.get(names)
+        if found is None:
+            found = self._derived[names] = tuple(i for i, series in enumerate(self.series) if series.name in names)
         return found
 
     def renamed(self, prefix: str, by: str) -> SeriesTable:
@@ -138,6 +141,20 @@ class Samples(Sequence[Sample]):
         return Sample(series.name, series.labels, self.values[index])
 
 
+def all_of(positions: Sequence[int]) -> Callable[[Sequence[T]], Sequence[T]]:
+    """Takes what stands at these positions."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    return lambda given: [given[position] for position in positions]
+
+
+def added(values: Sequence[float], places: Places) -> float | None:
+    """The sum of what stands at some places; ``None`` where there are none to look at, 0 where none fits."""
+    if places is None:
+        return None
+    return values[places[0]] if len(places) == 1 else sum([values[place] for place in places], 0.0)
+
+
 class UnitSeries:
     """Where the series of one unit stand in a table, and their values added up."""
 
@@ -148,7 +165,6 @@ class UnitSeries:
         for position in positions:
             self._by_name.setdefault(table.series[position].name, []).append(position)
         self._chosen: dict[tuple[str, str, str], tuple[int, ...]] = {}
-        self._overall: dict[tuple[str, str], tuple[int, ...]] = {}
 
     @classmethod
     def whole(cls, table: SeriesTable) -> UnitSeries:
@@ -171,26 +187,20 @@ class UnitSeries:
             )
         return self._chosen[key]
 
-    def overall(self, values: Sequence[float], name: str, label: str) -> float | None:
-        """A gauge: of several series the one without the ``label``, else their sum; ``None`` where the name is not there."""
-        found = self._overall.get((name, label))
-        if found is None:
-            every = self.of(name)
-            plain = [position for position, series in every if not series.labels.get(label)][:1]
-            found = tuple(plain if len(every) > 1 and plain else [position for position, _ in every])
-            self._overall[name, label] = found
-        if not found:
-            return None
-        return values[found[0]] if len(found) == 1 else sum([values[i] for i in found])
+    def overall(self, name: str, label: str) -> Places:
+        """Positions of a gauge's series: of several the one without the ``label``, else all."""
+        every = self.of(name)
+        plain = [position for position, series in every if not series.labels.get(label)][:1]
+        return (plain if len(every) > 1 and plain else [position for position, _ in every]) or None
 
     def total(self, values: Sequence[float], name: str, label: str = "", beginning: str = "") -> float | None:
         """The sum over a name's series whose ``label`` begins so; ``None`` where the name is not there, 0 where no label fits."""
-        found: Sequence[int] | None = self._by_name.get(name)
-        if found is None:
-            return None
-        if label:
-            found = self.chosen(name, label, beginning)
-        return values[found[0]] if len(found) == 1 else sum([values[i] for i in found], 0.0)
+        return added(values, self.places(name, label, beginning))
+
+    def places(self, name: str, label: str = "", beginning: str = "") -> Places:
+        """Positions of a name's series, of those whose ``label`` begins so."""
+        found = self._by_name.get(name)
+        return found if found is None or not label else self.chosen(name, label, beginning)
 
     def positions(self, values: Sequence[float], name: str, label: str) -> tuple[float, ...] | None:
         """A counter of each draft position, from 0; ``None`` where it is not there, 0 for positions in between that are not."""

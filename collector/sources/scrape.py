@@ -109,7 +109,7 @@ class Scraper:
         self._engine: EngineMetrics | None = None
         self._pages: PageReader | None = None
         self._info: EngineInfo | None = None
-        self._stated: tuple[_Telling, Arguments] | None = None
+        self._stated: tuple[_Telling, EngineInfo, EngineInfo] | None = None
         self._info_paths: dict[tuple[str, ...], str] = {}
         self._last: EngineState | None = None
         self._of_queue: tuple[Sample, ...] = ()
@@ -171,7 +171,7 @@ class Scraper:
         self._of_queue = taken.samples or self._of_queue
         self._taken += taken.windows
         beside = [*self._of_queue]
-        if engine.start_header in answer.headers:
+        if engine.start_header and engine.start_header in answer.headers:
             beside += _as_sample(engine.start_header, answer.headers[engine.start_header])
         samples = samples.plus(beside)
         known, notes = self._info, taken.notes
@@ -198,12 +198,13 @@ class Scraper:
 
         Samples are asked again where they may say something else: the proof of what was said stays the same.
         """
-        above = tuple(samples.values[i] > 0 for i in samples.table.among(engine.telling_names))
+        above = tuple([samples.values[i] > 0 for i in samples.table.among(engine.telling_names)])
         telling = _Telling(samples.table, info.arguments, above)
         if self._stated is None or self._stated[0] != telling:
-            self._stated = telling, with_stated(engine, info, samples, source).arguments
-        stated = self._stated[1]
-        return info if stated is info.arguments else replace(info, arguments=stated)
+            self._stated = telling, info, with_stated(engine, info, samples, source)
+        elif self._stated[1] is not info:
+            self._stated = telling, info, replace(info, arguments=self._stated[2].arguments)
+        return self._stated[2]
 
     def _who(self) -> Generator[str, Answer, EngineMetrics | None]:
         """Which engine this is by its list of models, where it has one and shows it."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
-from functools import partial
 from itertools import chain
 from operator import ne
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Table
+from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 from collector.domain.windows import Partial
 from collector.storage.copying import copy_columns, copy_rows
-from collector.storage.types import Instant, dump_json
+from collector.storage.types import dump_json
 
 ROWS_OF_A_STATEMENT: Final = 40
 """Rows that one statement of SQLite stores; it allows some hundred values."""
@@ -66,57 +64,6 @@ def replace_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any,
         f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join([mark] * len(names))}) "  # noqa: S608 - our names
         f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET "
         + ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)
-    )
-    cursor = connection.connection.cursor()
-    try:
-        cursor.executemany(statement, rows)
-    finally:
-        cursor.close()
-
-
-def set_instants(connection: Connection, column: Column[float], values: Iterable[tuple[int, float]]) -> None:
-    """Set an instant in rows by their id."""
-    convert = partial(Instant().process_bind_param, dialect=connection.dialect)
-    mark = "%s" if connection.dialect.name == "postgresql" else "?"
-    statement = f"UPDATE {column.table.name} SET {column.name} = {mark} WHERE id = {mark}"  # noqa: S608 - our names
-    cursor = connection.connection.cursor()
-    try:
-        cursor.executemany(statement, [(convert(value), number) for number, value in values])
-    finally:
-        cursor.close()
-
-
-class Adding(StrEnum):
-    """How a stored figure and a further one add up, as SQL with ``{name}`` for its column; one that is NULL leaves the other."""
-
-    SUM = "{table}.{name} + excluded.{name}"
-    LOWEST = "{least}({table}.{name}, excluded.{name})"
-    HIGHEST = "{greatest}({table}.{name}, excluded.{name})"
-
-
-def add_to_rows(
-    connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]], adding: Mapping[str, Adding]
-) -> None:
-    """Store tuples in the order of the table's columns; to a row whose key exists they are added, column by column.
-
-    Columns that ``adding`` does not name keep their value.
-    """
-    names = [column.name for column in table.columns]
-    keys = [column.name for column in table.primary_key.columns]
-    postgres = connection.dialect.name == "postgresql"
-    words = {
-        "table": table.name,
-        "least": "least" if postgres else "min",
-        "greatest": "greatest" if postgres else "max",
-    }
-    sums = (
-        f"{name} = coalesce({rule.value.format(name=name, **words)}, {table.name}.{name}, excluded.{name})"
-        for name, rule in adding.items()
-    )
-    mark = "%s" if postgres else "?"
-    statement = (
-        f"INSERT INTO {table.name} ({_listed(names)}) VALUES ({', '.join([mark] * len(names))}) "  # noqa: S608 - our names
-        f"ON CONFLICT ({_listed(keys)}) DO UPDATE SET {', '.join(sums)}"
     )
     cursor = connection.connection.cursor()
     try:

@@ -161,11 +161,11 @@ def groups_of(connection: Connection, run_ids: Collection[int]) -> dict[int, int
         run_id: group_name(deployment, engine, served, target, draft, method)
         for run_id, deployment, engine, served, target, draft, method in found
     }
-    query = select(GROUPS.c.name, GROUPS.c.id).where(GROUPS.c.name.in_(set(names.values())))
-    known: dict[str, int] = dict(connection.execute(query).all())
+    query = f"SELECT name, id FROM {GROUPS.name}"  # noqa: S608 - our name
+    known = dict(rows_of(connection, query))
     if fresh := sorted(set(names.values()) - known.keys()):
         connection.execute(insert_or_keep(connection, GROUPS), [{"name": name} for name in fresh])
-        known = dict(connection.execute(query).all())
+        known = dict(rows_of(connection, query))
     return {run_id: known[name] for run_id, name in names.items()}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from collector.domain.windows import Origin, PrefillWindow, Window
@@ -88,6 +89,8 @@ _NUMBERS: Final = (
     "tokens_in_use",
     "kv_cache_usage",
 )
+_NUMBERS_OF: Final = attrgetter(*_NUMBERS)
+_SPEED: Final = _NUMBERS.index("generation_throughput")
 _PROMPTS: Final = len(_NUMBERS)
 _ACCEPTED: Final = _PROMPTS + 1
 _COUNTED: Final = _PROMPTS + 2
@@ -101,7 +104,9 @@ _DECIMAL: Final = 1
 _DOUBLE: Final = 2
 _BINARY: Final = 3
 """How a number is written: whole, in ten-thousandths, as a double, in 2**-22 (differences of two clock readings)."""
-_SCALES: Final = {_WHOLE: 1.0, _DECIMAL: 1e4, _BINARY: 2.0**22}
+_TEN_THOUSANDTHS: Final = 1e4
+_BINARY_PLACES: Final = 2.0**22
+_SCALES: Final = {_WHOLE: 1.0, _DECIMAL: _TEN_THOUSANDTHS, _BINARY: _BINARY_PLACES}
 _LARGEST: Final = 2.0**50
 
 ORIGIN_CODES: Final = {
@@ -121,10 +126,10 @@ def pack_figures(window: Window | None, prefill: PrefillWindow | None) -> bytes:
     if window is None:
         head |= 1 << _NO_WINDOW
     else:
+        numbers = _NUMBERS_OF(window)
         follows = _throughput(window.generated_tokens, window.seconds)
-        for bit, name in enumerate(_NUMBERS):
-            value = getattr(window, name)
-            if value is not None and not (name == "generation_throughput" and value == follows):
+        for bit, value in enumerate(numbers):
+            if value is not None and not (bit == _SPEED and value == follows):
                 head |= 1 << bit
                 _write(body, value)
         if window.prefills:
@@ -178,17 +183,20 @@ def _throughput(tokens: float | None, seconds: float | None) -> float | None:
 
 def _write(body: bytearray, value: float) -> None:
     """Append a number: seven bits a byte, the lowest first; the lowest two of all say how it is meant."""
-    for kind, scale in _SCALES.items():
-        scaled = value * scale
-        if 0 <= scaled < _LARGEST and (whole := round(scaled)) / scale == value:
-            number = whole << 2 | kind
-            while number > 0x7F:
-                body.append(number & 0x7F | 0x80)
-                number >>= 7
-            body.append(number)
-            return
-    body.append(_DOUBLE)
-    body += struct.pack("<d", value)
+    if 0 <= value < _LARGEST and (whole := int(value)) == value:  # most are
+        number = whole << 2 | _WHOLE
+    elif 0 <= (scaled := value * _TEN_THOUSANDTHS) < _LARGEST and (whole := round(scaled)) / _TEN_THOUSANDTHS == value:
+        number = whole << 2 | _DECIMAL
+    elif 0 <= (scaled := value * _BINARY_PLACES) < _LARGEST and (whole := int(scaled)) == scaled:
+        number = whole << 2 | _BINARY
+    else:
+        body.append(_DOUBLE)
+        body += struct.pack("<d", value)
+        return
+    while number > 0x7F:
+        body.append(number & 0x7F | 0x80)
+        number >>= 7
+    body.append(number)
 
 
 def _read(packed: bytes) -> Iterator[float]:

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, delete, select, update
+from sqlalchemy import Column, Connection, and_, bindparam, delete, select, update
 
 from collector.domain.arguments import Value
 from collector.domain.results import Latency
 from collector.domain.runs import RunRecord
 from collector.domain.series import SeriesSample
 from collector.domain.windows import PrefillWindow, Window
-from collector.storage.bulk import digest_of, insert_or_keep, replace_rows, set_instants
+from collector.storage.bulk import digest_of, insert_or_keep, replace_rows, rows_of
 from collector.storage.documents import to_document
 from collector.storage.live import Seen, append_live
 from collector.storage.packing import pack_doubles, unpack_doubles
 from collector.storage.runs import run_of_source, save_run
 from collector.storage.sources import ordinal_in_source, source_at
 from collector.storage.tables import ARGUMENTS, RUN_SOURCES, RUNS, SCRAPE_SERIES, SCRAPE_STATES, SOURCES
-from collector.storage.types import dump_json
+from collector.storage.types import Instant, dump_json
 from collector.storage.windows import append_series, append_values
 
-# Asked for at every scrape, so made once.
-_READ_AT: Final = select(SOURCES.c.id, SOURCES.c.read_at).where(SOURCES.c.id.in_(bindparam("ids", expanding=True)))
 _SOURCES_AT: Final = (
     select(SOURCES.c.path, SOURCES.c.id, SOURCES.c.read_at)
     .where(SOURCES.c.path.in_(bindparam("addresses", expanding=True)))
     .order_by(SOURCES.c.id)
-)
-_SERIES_IDS: Final = select(SCRAPE_SERIES.c.digest, SCRAPE_SERIES.c.id).where(
-    SCRAPE_SERIES.c.digest.in_(bindparam("digests", expanding=True))
 )
 _WITH_LATENCIES: Final = update(RUNS).where(RUNS.c.id == bindparam("run")).values(latencies=bindparam("figures"))
 
@@ -175,13 +171,18 @@ def save_scrape(
 
 def save_continued(connection: Connection, scrapes: Sequence[Continued]) -> list[bool]:
     """Store scrapes of many engines at once; returns for each whether it was, or another program was faster."""
-    known = dict(connection.execute(_READ_AT, {"ids": [scrape.source_id for scrape in scrapes]}).all())
-    taken = [known.get(scrape.source_id) == scrape.after for scrape in scrapes]
+    if not scrapes:
+        return []
+    as_stored = partial(Instant().process_bind_param, dialect=connection.dialect)
+    ids = ", ".join(str(scrape.source_id) for scrape in scrapes)
+    known = dict(rows_of(connection, f"SELECT id, read_at FROM sources WHERE id IN ({ids})"))  # noqa: S608 - numbers
+    taken = [known.get(scrape.source_id) == as_stored(scrape.after) for scrape in scrapes]
     stored = [scrape for scrape, is_next in zip(scrapes, taken, strict=True) if is_next]
     if not stored:
         return taken
-    set_instants(connection, SOURCES.c.read_at, [(scrape.source_id, scrape.at) for scrape in stored])
-    set_instants(connection, RUNS.c.ended_at, [(scrape.run_id, scrape.at) for scrape in stored])
+    instants = [as_stored(scrape.at) for scrape in stored]
+    _set(connection, SOURCES.c.read_at, zip(instants, (scrape.source_id for scrape in stored), strict=True))
+    _set(connection, RUNS.c.ended_at, zip(instants, (scrape.run_id for scrape in stored), strict=True))
     measured = [
         {"run": scrape.run_id, "figures": to_document(scrape.latencies)} for scrape in stored if scrape.latencies
     ]
@@ -193,6 +194,19 @@ def save_continued(connection: Connection, scrapes: Sequence[Continued]) -> list
     append_values(connection, [row for scrape in stored for row in scrape.values])
     _save_states(connection, [(scrape.source_id, scrape.run_id, scrape.state) for scrape in stored])
     return taken
+
+
+def _set(connection: Connection, column: Column[float], values: Iterable[tuple[Any, int]]) -> None:
+    """Set a column of rows by their id, to what the driver takes."""
+    mark = "%s" if connection.dialect.name == "postgresql" else "?"
+    cursor = connection.connection.cursor()
+    try:
+        cursor.executemany(
+            f"UPDATE {column.table.name} SET {column.name} = {mark} WHERE id = {mark}",  # noqa: S608 - our names
+            list(values),
+        )
+    finally:
+        cursor.close()
 
 
 def _save_states(connection: Connection, states: Sequence[tuple[int, int, ScrapeState]]) -> None:
@@ -219,7 +233,8 @@ def _save_states(connection: Connection, states: Sequence[tuple[int, int, Scrape
 
 
 def _series_ids(connection: Connection, digests: Collection[str]) -> dict[str, int]:
-    return dict(connection.execute(_SERIES_IDS, {"digests": list(digests)}).all())
+    listed = ", ".join(f"'{digest}'" for digest in digests)
+    return dict(rows_of(connection, f"SELECT digest, id FROM scrape_series WHERE digest IN ({listed})"))  # noqa: S608 - our digests
 
 
 def run_that_states(

@@ -8,12 +8,15 @@ is lost. Windows that know different figures are never added up: each sum stands
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, zip_longest
+from operator import attrgetter, ne
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, Table, func, select
 
 from collector.domain.windows import Origin, PrefillWindow, Window
-from collector.storage.bulk import Adding, add_to_rows, replace_rows, rows_of
+from collector.storage.bulk import replace_rows, rows_of
 from collector.storage.packing import ORIGIN_CODES, ORIGINS, pack_counts, unpack_counts
 from collector.storage.tables import (
     COUNTS,
@@ -40,13 +43,21 @@ NO_WINDOW: Final = -1
 """The shape of prompts without a window."""
 
 
+_FIGURES_OF_SHAPE: Final = attrgetter(*_KNOWN)
+_BITS_OF_SHAPE: Final = tuple(1 << bit for bit in range(2, len(_KNOWN) + 2))
+_COUNTS_OF: Final = attrgetter(*COUNTS)
+_GAUGES_OF: Final = attrgetter(*(name for name in GAUGES for _ in range(3)))
+"""The sum, lowest and highest value of each, as one window adds them."""
+_STEPS, _ACCEPTED = COUNTS.index("verify_steps"), COUNTS.index("accepted_tokens")
+_NO_FIGURES: Final = (None,) * (len(COUNTS) + 2 + 3 * len(GAUGES))
+
+
 def shape_of(window: Window) -> int:
     """Where a window's figures come from and which of them are known."""
     shape = ORIGIN_CODES[window.origin]
-    for bit, name in enumerate(_KNOWN, 2):
-        value = getattr(window, name)
+    for bit, value in zip(_BITS_OF_SHAPE, _FIGURES_OF_SHAPE(window), strict=True):
         if value is not None and value == value:  # noqa: PLR0124 - NaN
-            shape |= 1 << bit
+            shape |= bit
     if window.graph is not None:
         shape |= _GRAPH_KNOWN | (_GRAPH if window.graph else 0)
     return shape | (_BUSY if window.running_requests else 0)
@@ -54,39 +65,44 @@ def shape_of(window: Window) -> int:
 
 def values_of(window: Window) -> Values:
     """What one window adds to a roll-up."""
-    figures = {name: _number(getattr(window, name)) for name in (*COUNTS, *GAUGES)}
-    steps, accepted = figures["verify_steps"], figures["accepted_tokens"]
+    counts = _without_nan(_COUNTS_OF(window))
+    steps, accepted = counts[_STEPS], counts[_ACCEPTED]
     length = 1 + accepted / steps if steps and accepted is not None else None
-    gauges = (figures[name] for name in GAUGES for _ in range(3))
-    counts = (figures[name] for name in COUNTS)
+    gauges = _without_nan(_GAUGES_OF(window))
     return [1, window.at, *counts, length, length, *gauges, window.prefills, None, None, window.accepted_at]
 
 
 def values_of_prefill(prefill: PrefillWindow) -> Values:
     """What one prefill batch adds to a roll-up."""
-    nothing = [None] * (len(COUNTS) + 2 + 3 * len(GAUGES))
-    return [0, prefill.at, *nothing, 0, prefill.new_tokens, prefill.cached_tokens, None]
+    return [0, prefill.at, *_NO_FIGURES, 0, prefill.new_tokens, prefill.cached_tokens, None]
 
 
-def merged(one: Values, other: Values) -> Values:
-    """What two stretches add up to."""
+def merged(parts: Sequence[Values]) -> Values:
+    """What stretches add up to, in their order."""
+    if len(parts) == 1:
+        return parts[0]
     return [
-        second if first is None else first if second is None
-        else first + second if rule is _SUM
-        else (max(second, first)) if rule is _HIGHEST
-        else (min(second, first)) if rule is _LOWEST
-        else _by_position(first, second)
-        for rule, first, second in zip(_RULES, one, other, strict=True)
+        None if not known
+        else sum(known) if rule is _SUM
+        else max(known) if rule is _HIGHEST
+        else min(known) if rule is _LOWEST
+        else _by_position(known)
+        for rule, known in zip(_RULES, map(_known, zip(*parts, strict=True)), strict=True)
     ]  # fmt: skip
 
 
-def _number(value: float | None) -> float | None:
-    return None if value is None or value != value else value  # noqa: PLR0124 - NaN
+def _known(column: Sequence[Any]) -> Sequence[Any]:
+    return column if None not in column else [value for value in column if value is not None]
 
 
-def _by_position(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
-    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
-    return tuple(map(sum, zip(longer, (*shorter, *[0.0] * (len(longer) - len(shorter))), strict=True)))
+def _without_nan(figures: tuple[float | None, ...]) -> Sequence[float | None]:
+    if not any(map(ne, figures, figures)):
+        return figures
+    return [None if value != value else value for value in figures]  # noqa: PLR0124
+
+
+def _by_position(counts: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    return tuple(map(sum, zip_longest(*counts, fillvalue=0.0)))
 
 
 _SUM, _HIGHEST, _LOWEST, _POSITIONS = range(4)
@@ -104,11 +120,13 @@ _RULES: Final = (
 
 
 _VALUE_NAMES: Final = tuple(column.name for column in list(MINUTE_SAMPLES.columns)[3:])
-_RULE_OF_COLUMN: Final = {
-    name: {_SUM: Adding.SUM, _HIGHEST: Adding.HIGHEST, _LOWEST: Adding.LOWEST}[rule]
-    for name, rule in zip(_VALUE_NAMES, _RULES, strict=True)
-    if rule != _POSITIONS
+_RULE_OF: Final = dict(zip(_VALUE_NAMES, _RULES, strict=True))
+_ADDED: Final = {
+    _SUM: "{table}.{name} + excluded.{name}",
+    _LOWEST: "{least}({table}.{name}, excluded.{name})",
+    _HIGHEST: "{greatest}({table}.{name}, excluded.{name})",
 }
+"""How a stored figure and a further one add up."""
 
 
 # ---- writing
@@ -125,9 +143,9 @@ def add_to_rollups(
     ``groups`` are the groups of the streams.
     """
     own = rolled_up(windows, prefills, MINUTE)
-    of_group: dict[Key, Values] = {}
-    for (stream_id, minute, shape), values in own.items():
-        _add(of_group, (groups[stream_id], minute, shape), values)
+    of_group = _added_up(
+        ((groups[stream_id], minute, shape), values) for (stream_id, minute, shape), values in own.items()
+    )
     _merge_into(connection, MINUTE_SAMPLES, own)
     _merge_into(connection, FLEET_MINUTE_SAMPLES, of_group)
     _merge_into(connection, HOUR_SAMPLES, _by_hour(own))
@@ -147,20 +165,19 @@ def rolled_up(
     windows: Iterable[tuple[int, Window]], prefills: Iterable[tuple[int, PrefillWindow]], width: int
 ) -> dict[Key, Values]:
     """What windows and prefills of streams add up to, by stream, stretch of ``width`` seconds and shape."""
-    parts: dict[Key, Values] = {}
-    for stream_id, window in windows:
-        _add(parts, (stream_id, bucket_of(window.at, width), shape_of(window)), values_of(window))
-    for stream_id, prefill in prefills:
-        _add(parts, (stream_id, bucket_of(prefill.at, width), NO_WINDOW), values_of_prefill(prefill))
-    return parts
+    return _added_up(
+        chain(
+            (((stream_id, bucket_of(one.at, width), shape_of(one)), values_of(one)) for stream_id, one in windows),
+            (((stream_id, bucket_of(one.at, width), NO_WINDOW), values_of_prefill(one)) for stream_id, one in prefills),
+        )
+    )
 
 
 def _by_hour(parts: Mapping[Key, Values]) -> dict[Key, Values]:
     """What parts by minute add up to."""
-    hours: dict[Key, Values] = {}
-    for (owner, minute, shape), values in parts.items():
-        _add(hours, (owner, bucket_of(minute, HOUR), shape), values)
-    return hours
+    return _added_up(
+        ((owner, bucket_of(minute, HOUR), shape), values) for (owner, minute, shape), values in parts.items()
+    )
 
 
 def bucket_of(at: float, width: int) -> int:
@@ -168,32 +185,72 @@ def bucket_of(at: float, width: int) -> int:
     return int(at // width) * width
 
 
-def _add(parts: dict[Key, Values], key: Key, values: Values) -> None:
-    known = parts.get(key)
-    parts[key] = values if known is None else merged(known, values)
+def _added_up(parts: Iterable[tuple[Key, Values]]) -> dict[Key, Values]:
+    of_key: dict[Key, list[Values]] = {}
+    for key, values in parts:
+        of_key.setdefault(key, []).append(values)
+    return {key: merged(several) for key, several in of_key.items()}
 
 
 def _merge_into(connection: Connection, table: Table, parts: Mapping[Key, Values]) -> None:
     """Add parts to the rows that are there: in the database, but for counts by position, which are packed."""
-    plain = {key: values for key, values in parts.items() if values[-1] is None}
-    if plain:
-        add_to_rows(connection, table, [(*key, *values) for key, values in plain.items()], _RULE_OF_COLUMN)
-    parts = {key: values for key, values in parts.items() if key not in plain}
-    if not parts:
+    plain: dict[int, list[tuple[Any, ...]]] = {}
+    packed: dict[Key, Values] = {}
+    for key, values in parts.items():
+        if values[-1] is None:
+            plain.setdefault(key[2], []).append((*key, *values))
+        else:
+            packed[key] = values
+    for alike in plain.values():  # they know the same figures
+        _add_to_rows(connection, table, alike)
+    if not packed:
         return
-    owners = ", ".join({str(key[0]) for key in parts})
-    first, last = min(key[1] for key in parts), max(key[1] for key in parts)
+    owners = ", ".join({str(key[0]) for key in packed})
+    first, last = min(key[1] for key in packed), max(key[1] for key in packed)
     stored = rows_of(
         connection,
         f"SELECT * FROM {table.name} "  # noqa: S608 - our names and numbers
         f"WHERE {table.columns.keys()[0]} IN ({owners}) AND bucket BETWEEN {first} AND {last}",
     )
-    total = dict(parts)
     for row in stored:
         key = tuple(row[:3])
-        if key in total:
-            total[key] = merged(values_in(row), total[key])
-    _store(connection, table, total)
+        if key in packed:
+            packed[key] = merged([values_in(row), packed[key]])
+    _store(connection, table, packed)
+
+
+def _add_to_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Add rows of one shape to those that are there, in the order of the table's columns; what none of them knows is left out."""
+    columns = list(zip(*rows, strict=True))
+    known = [number for number, column in enumerate(columns) if column.count(None) < len(rows)]
+    names = table.columns.keys()
+    statement = _adding(table, tuple(names[number] for number in known), connection.dialect.name == "postgresql")
+    cursor = connection.connection.cursor()
+    try:
+        cursor.executemany(statement, list(zip(*(columns[number] for number in known), strict=True)))
+    finally:
+        cursor.close()
+
+
+@lru_cache(maxsize=256)
+def _adding(table: Table, names: tuple[str, ...], postgres: bool) -> str:
+    """The statement that stores columns of a roll-up, or adds them to the row that is there; a figure that is NULL leaves the other."""
+    words = {
+        "table": table.name,
+        "least": "least" if postgres else "min",
+        "greatest": "greatest" if postgres else "max",
+    }
+    keys = table.primary_key.columns.keys()
+    sums = (
+        f"{name} = coalesce({_ADDED[_RULE_OF[name]].format(name=name, **words)}, {table.name}.{name}, excluded.{name})"
+        for name in names
+        if name not in keys
+    )
+    marks = ", ".join(["%s" if postgres else "?"] * len(names))
+    return (
+        f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks}) "  # noqa: S608 - our names
+        f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {', '.join(sums)}"
+    )
 
 
 def _store(connection: Connection, table: Table, parts: Mapping[Key, Values]) -> None:

@@ -19,6 +19,10 @@ _JSON_NULL: Final = object()
 """What a stored JSON ``null`` is read as, so that it differs from an absent (SQL NULL) value."""
 
 
+_AS_GIVEN: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_SORTED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
+
+
 def storable(text: str) -> str:
     """The same text without what PostgreSQL cannot hold: NUL becomes its symbol, lone surrogates a question mark."""
     if "\0" in text:
@@ -28,8 +32,7 @@ def storable(text: str) -> str:
 
 def dump_json(value: Any, *, sort_keys: bool = False) -> str:
     """JSON text; NaN and infinities, which JSON lacks, become ``{"$number": "nan"}``."""
-    plain = _plain(value)
-    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=sort_keys)
+    return (_SORTED if sort_keys else _AS_GIVEN).encode(_plain(value))
 
 
 def load_json(text: str | bytes) -> Any:
@@ -87,6 +90,11 @@ class Instant(TypeDecorator[float]):
             return None
         moment = value if dialect.name == "postgresql" else datetime.fromisoformat(value)
         return (moment - _EPOCH) / timedelta(seconds=1)
+
+
+def stored_instant(value: float) -> float:
+    """An instant as it is read back."""
+    return timedelta(seconds=value) / timedelta(seconds=1)
 
 
 class Text(TypeDecorator[str]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from collector.domain.arguments import Arguments
@@ -17,7 +16,7 @@ from collector.metrics.base import (
     UnitState,
 )
 from collector.metrics.exposition import Sample, Series
-from collector.metrics.samples import Samples, SeriesTable, UnitSeries, process_ids, small_number
+from collector.metrics.samples import Places, Samples, SeriesTable, UnitSeries, added, process_ids, small_number
 from collector.metrics.sglang import names
 from collector.metrics.sglang.acceptance import LARGEST_WIDTH, Definition, counts_since_start, interval_of
 from collector.metrics.sglang.server import read_server_info
@@ -68,9 +67,9 @@ class SglangMetrics(EngineMetrics):
             )
         units: dict[str, UnitState] = {}
         for rank in ranks.ranks:
-            unit = _unit_state(rank.series, plain.values)
+            unit = _unit_state(rank.places, plain.values)
             if len(ranks.ranks) == 1:
-                unit = _with_server(unit, ranks.server, plain.values, Definition.of(info.arguments))
+                unit = _with_server(unit, ranks.of_server, plain.values, Definition.of(info.arguments))
             mean = means.get(small_number(rank.name) or 0)
             units[_unit_name(rank.name, rank.lowest, info)] = _with_mean(unit, mean, info.arguments)
         return EngineState(
@@ -88,15 +87,28 @@ class SglangMetrics(EngineMetrics):
 
 
 class _Rank(NamedTuple):
-    """A data-parallel rank: its label, the lowest pipeline and tensor rank that reports for it, and that one's series."""
+    """A data-parallel rank: its label, the lowest pipeline and tensor rank that reports for it, and where that one's figures are.
+
+    ``places`` are those of each field of :class:`UnitState`.
+    """
 
     name: str
     lowest: tuple[int, int]
-    series: UnitSeries
+    places: tuple[Places, ...]
+
+
+class _OfServer(NamedTuple):
+    """Where the figures stand that the server counts for all ranks."""
+
+    generated: Places
+    finished: Places
+    verified: Places
+    prompt_tokens: Places
+    cached_tokens: Places
 
 
 class _Ranks:
-    """The series of each data-parallel rank, in order, and those of the server."""
+    """Where the figures of each data-parallel rank stand, in order, and those of the server."""
 
     def __init__(self, table: SeriesTable) -> None:
         server: list[int] = []
@@ -107,9 +119,9 @@ class _Ranks:
                 ranked.setdefault(series.labels.get("dp_rank", ""), {}).setdefault(numbers, []).append(position)
             else:
                 server.append(position)
-        self.server = UnitSeries(table, server)
+        self.of_server = _places_of_server(UnitSeries(table, server))
         self.ranks = [
-            _Rank(rank, lowest := min(ranked[rank]), UnitSeries(table, ranked[rank][lowest]))
+            _Rank(rank, lowest := min(ranked[rank]), _places_of_unit(UnitSeries(table, ranked[rank][lowest])))
             for rank in sorted(ranked, key=lambda text: (len(text), text))
         ]
 
@@ -119,50 +131,62 @@ def _plain_table(table: SeriesTable) -> SeriesTable:
     return table.renamed(names.SANITISED, names.PREFIX)
 
 
-def _unit_state(series: UnitSeries, values: Sequence[float]) -> UnitState:
-    """What a scheduler itself says. A mode that is not exposed yet counts 0."""
+def _places_of_unit(series: UnitSeries) -> tuple[Places, ...]:
+    """Where stands what a scheduler itself says. A mode that is not exposed yet counts 0."""
 
-    def gauge(name: str) -> float | None:
-        return series.overall(values, name, "priority")
+    def gauge(name: str) -> Places:
+        return series.overall(name, "priority")
 
-    total = partial(series.total, values)
-    length = gauge(names.LENGTH)
-    return UnitState(
-        generated_tokens=total(names.DECODED, "mode", "decode"),
-        target_passes=total(names.PASSES, "mode", "decode"),
-        graphless_passes=total(names.PASSES, "mode", "decode_none"),
-        prompts=total(names.DEQUEUED),
-        computed_tokens=total(names.DECODED, "mode", "prefill_compute"),
-        cached_tokens=total(names.DECODED, "mode", "prefill_cache"),
-        running_requests=gauge(names.RUNNING),
-        waiting_requests=gauge(names.WAITING),
-        tokens_in_use=gauge(names.TOKENS_IN_USE),
-        kv_cache_usage=gauge(names.CACHE_USAGE),
-        generation_throughput=gauge(names.THROUGHPUT),
-        graph=gauge(names.GRAPH),
-        printed_length=None if length == 0 else length,  # 0 until something was verified
-        printed_rate=None if length == 0 else gauge(names.RATE),
-    )
+    of_field = {
+        "generated_tokens": series.places(names.DECODED, "mode", "decode"),
+        "target_passes": series.places(names.PASSES, "mode", "decode"),
+        "graphless_passes": series.places(names.PASSES, "mode", "decode_none"),
+        "prompts": series.places(names.DEQUEUED),
+        "computed_tokens": series.places(names.DECODED, "mode", "prefill_compute"),
+        "cached_tokens": series.places(names.DECODED, "mode", "prefill_cache"),
+        "running_requests": gauge(names.RUNNING),
+        "waiting_requests": gauge(names.WAITING),
+        "tokens_in_use": gauge(names.TOKENS_IN_USE),
+        "kv_cache_usage": gauge(names.CACHE_USAGE),
+        "generation_throughput": gauge(names.THROUGHPUT),
+        "graph": gauge(names.GRAPH),
+        "printed_length": gauge(names.LENGTH),
+        "printed_rate": gauge(names.RATE),
+    }
+    return tuple(of_field.get(name) for name in UnitState._fields)
 
 
-def _with_server(unit: UnitState, server: UnitSeries, values: Sequence[float], definition: Definition) -> UnitState:
+def _places_of_server(server: UnitSeries) -> _OfServer:
+    def total(name: str) -> Places:
+        return server.chosen(name, "cache_source", "total") or server.places(name)
+
+    return _OfServer(
+        total(names.GENERATED), total(names.FINISHED), total(names.VERIFIED), total(names.PROMPT_TOKENS),
+        total(names.CACHED_TOKENS),
+    )  # fmt: skip
+
+
+def _unit_state(places: tuple[Places, ...], values: Sequence[float]) -> UnitState:
+    """What a scheduler itself says."""
+    unit = UnitState._make([added(values, of_field) for of_field in places])
+    if unit.printed_length == 0:  # until something was verified
+        return unit._replace(printed_length=None, printed_rate=None)
+    return unit
+
+
+def _with_server(unit: UnitState, server: _OfServer, values: Sequence[float], definition: Definition) -> UnitState:
     """The only scheduler, with what the server counts for all."""
-
-    def total(name: str) -> float | None:
-        whole = server.chosen(name, "cache_source", "total")
-        return sum(values[position] for position in whole) if whole else server.total(values, name)
-
     # The first token of a request comes from its prefill; the others from decode steps.
-    generated, finished, verified = total(names.GENERATED), total(names.FINISHED), total(names.VERIFIED)
+    generated, finished, verified = (added(values, places) for places in server[:3])
     decoded = None if generated is None or finished is None else generated - finished
     changes: dict[str, Any] = {}
     if unit.generated_tokens is None:
         changes["generated_tokens"] = decoded
     if unit.prompts is None:
         changes["prompts"] = finished
-    prompt_tokens = total(names.PROMPT_TOKENS)
+    prompt_tokens = added(values, server.prompt_tokens)
     if unit.computed_tokens is None and prompt_tokens is not None:
-        cached = total(names.CACHED_TOKENS) or 0.0
+        cached = added(values, server.cached_tokens) or 0.0
         changes |= {"computed_tokens": prompt_tokens - cached, "cached_tokens": cached}
     if verified is not None and decoded is not None:
         changes |= {"verify_steps": verified, "accepted_tokens": decoded - definition.own * verified}

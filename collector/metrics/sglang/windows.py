@@ -47,7 +47,8 @@ def interval(before: EngineState | None, after: EngineState, arguments: Argument
             computed, cached = reader.delta("computed_tokens") or 0.0, reader.delta("cached_tokens") or 0.0
             found.prefills.append(PrefillWindow(position, 0, after.at, name, computed, cached))
         units[name] = reader.settled()
-    return replace(found, state=replace(after, units=units))
+    kept = any(units[name] is not unit for name, unit in after.units.items())
+    return replace(found, state=replace(after, units=units)) if kept else found
 
 
 class _Unit:
@@ -62,6 +63,7 @@ class _Unit:
         self.tokens = self.delta("generated_tokens")
         self.passes = self.delta("target_passes")
         self.fresh = self._is_fresh()
+        self.counts = self._counted()
 
     def delta(self, counter: str) -> float | None:
         """How far a counter moved; one that appears had been 0."""
@@ -70,7 +72,7 @@ class _Unit:
 
     def window(self, position: int, at: float, unit: str, seconds: float | None) -> Window:
         """The window between both instants; ``seconds`` is ``None`` where no clock ran over all of it."""
-        counts, origin = self._counted(), Origin.COUNTERS
+        counts, origin = self.counts, Origin.COUNTERS
         if counts is None and (counts := self._sampled()) is not None:
             origin = Origin.GAUGES
         throughput = None
@@ -103,7 +105,7 @@ class _Unit:
 
     def settled(self) -> UnitState:
         """The later state, with the counts from which the next window has to go on."""
-        counts = self._counted()
+        counts = self.counts
         if self.since_start or self.before.verify_steps is None or (counts is not None and counts.verify_steps):
             return self.after
         known = self.before
