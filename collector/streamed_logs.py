@@ -10,7 +10,7 @@ from typing import Any, Final
 from collector.domain.errors import UnreadableInput
 from collector.formats.base import ReadOptions
 from collector.log_writer import LogFile, LogWriter, Owner
-from collector.sources.entries import Entry, Log, LogSource
+from collector.sources.entries import Entry, Log, LogSource, Page
 from collector.sources.file import blocks
 from collector.sources.spool import Spool
 
@@ -156,19 +156,38 @@ class StreamedLogs:
         position = stream.position
         at, count = position.get(_AT, self._since), position.get(_COUNT, 0)
         page = self._source.page(log, at)
-        fresh = _behind(page.entries, at, count)
-        if fresh:
+        torn = _torn_instant(page)
+        fresh = _behind([entry for entry in page.entries if entry.at != torn], at, count)
+        if torn is not None:
+            stream.add(_text(fresh), {_AT: torn, _COUNT: 0})
+            stream.commit()
+        elif fresh:
             last = fresh[-1].at
             taken = sum(entry.at == last for entry in fresh) + (count if last == at else 0)
-            stream.add(b"".join(entry.line + b"\n" for entry in fresh), {_AT: last, _COUNT: taken})
+            stream.add(_text(fresh), {_AT: last, _COUNT: taken})
             stream.commit()
         elif page.more:  # more lines of one instant, or of one second, than a page holds
             reached = page.entries[-1].at if page.entries else at
             stream.add(b"", {_AT: at + (1 if reached == at else _SECOND), _COUNT: 0})
             self.problems[log.name] = f"{log.name}: more lines came at one instant than can be read; some are left out"
+        if page.doubt:
+            self.problems.setdefault(log.name, f"{log.name}: {page.doubt}")
         if stream.strange:
             self.problems[log.name] = f"{log.name}: {stream.strange}"
         return page.more
+
+
+def _text(entries: Sequence[Entry]) -> bytes:
+    return b"".join(entry.line + b"\n" for entry in entries)
+
+
+def _torn_instant(page: Page) -> int | None:
+    """The last instant of a full page, of which there may be further lines in any order: all of them come with the next page.
+
+    ``None`` where the page has all, and where all of it is one instant.
+    """
+    entries = page.entries
+    return entries[-1].at if page.more and entries and entries[0].at != entries[-1].at else None
 
 
 def _behind(entries: Sequence[Entry], at: int, count: int) -> list[Entry]:

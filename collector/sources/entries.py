@@ -24,10 +24,11 @@ class Log:
 
 
 class Page(NamedTuple):
-    """Lines in their order; ``more`` says that there are further ones already."""
+    """Lines in their order; ``more`` says that there are further ones already, ``doubt`` what the place cannot tell of them."""
 
     entries: Sequence[Entry]
     more: bool
+    doubt: str = ""
 
 
 class LogSource(Protocol):

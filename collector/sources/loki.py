@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from collector.domain.errors import InputError, SourceError
@@ -29,6 +30,10 @@ _WITHIN: Final = frozenset(
 """Labels by which lines of one log differ."""
 _FILE: Final = "filename"
 _CONTAINERS: Final = ("pod", "container", "container_name", "container_id")
+_TIED: Final = (
+    "several lines came at one instant, and Loki keeps neither their order nor one that repeats another; "
+    "increment_duplicate_timestamp in its limits_config keeps both"
+)
 _DENIED: Final = (401, 403)
 _OK: Final = 200
 _SECOND: Final = 1_000_000_000
@@ -85,7 +90,8 @@ class Loki:
             for value in stream["values"]
         ]
         entries.sort(key=lambda entry: entry.at)
-        return Page(entries, more=len(entries) >= PAGE_ENTRIES)
+        tied = any(one.at == other.at for one, other in pairwise(entries))
+        return Page(entries, more=len(entries) >= PAGE_ENTRIES, doubt=_TIED if tied else "")
 
     def close(self) -> None:
         """Close the connections."""

@@ -7,7 +7,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from collector.storage.engine import Database, open_database
 from collector.storage.runs import list_runs, load_run
 from collector.streamed_logs import StreamedLogs
 from dashboard.cli import main
-from tests.live.loki import Kept, loki
+from tests.live.loki import PROGRAM, Kept, loki, real_loki
 from tests.live.replay import QuietHandler, serve
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "logs"
@@ -32,17 +32,34 @@ RESTARTS = (GOLDEN / "sglang" / "0.5.11-restarts" / "log.txt").read_text()
 VLLM = next((GOLDEN / "vllm").glob("*eagle3*/log.txt")).read_text()
 POD = {"namespace": "llm", "pod": "sglang-0", "container": "server"}
 SECOND = 10**9
-BEGIN = 1_795_000_000 * SECOND
+BEGIN = (round(time.time()) - 1800) * SECOND
+"""Loki shows at once what is of the last hours; older lines that are sent only once they are in its store."""
 SOAK = os.environ.get("DRAFTSCOPE_SOAK") == "1"
 
 
-def entries(text: str, step: int = SECOND // 100) -> list[tuple[int, str]]:
-    """Lines as a collector sends them: several at one instant now and then."""
-    return [(BEGIN + number // 3 * step, line) for number, line in enumerate(text.splitlines())]
+def entries(text: str, together: int = 1) -> list[tuple[int, str]]:
+    """Lines as a collector sends them, so many ``together`` at one instant."""
+    return [(BEGIN + number // together * (SECOND // 100), line) for number, line in enumerate(text.splitlines())]
 
 
 def end_of(kept: Kept) -> float:
     return max(at for stream in kept.streams.values() for at, _ in stream) / SECOND + 60
+
+
+Serve = Callable[..., AbstractContextManager[Kept]]
+
+
+@pytest.fixture(
+    params=[
+        "documented",
+        pytest.param("real", marks=pytest.mark.skipif(not PROGRAM, reason="DRAFTSCOPE_TEST_LOKI names no program")),
+    ]
+)
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Serve:
+    """Starts a server as Loki is documented, or Loki."""
+    if request.param == "documented":
+        return loki
+    return lambda **options: real_loki(tmp_path_factory.mktemp("loki"), **options)
 
 
 @pytest.fixture
@@ -123,10 +140,14 @@ def of_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[An
 
 
 def test_rows_are_those_of_the_file(
-    database: Database, tmp_path: Path, of_file: Callable[[str], list[Any]], monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    served: Serve,
+    tmp_path: Path,
+    of_file: Callable[[str], list[Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loki_module, "PAGE_ENTRIES", 50)
-    with loki(most=50) as kept:
+    with served(most=50) as kept:
         kept.push(POD, entries(RESTARTS))
         with reading(database, kept, tmp_path) as logs:
             read_all(logs)
@@ -140,11 +161,11 @@ def test_rows_are_those_of_the_file(
 
 
 def test_standard_output_and_error_of_a_container_are_one_log(
-    database: Database, tmp_path: Path, of_file: Callable[[str], list[Any]]
+    database: Database, served: Serve, tmp_path: Path, of_file: Callable[[str], list[Any]]
 ) -> None:
-    with loki() as kept:
+    with served() as kept:
         for number, (at, line) in enumerate(entries(RESTARTS)):
-            stream = "stdout" if number // 3 % 2 else "stderr"
+            stream = "stdout" if number % 2 else "stderr"
             kept.push({**POD, "stream": stream, "filename": "/var/log/pods/x/0.log"}, [(at, line)])
         with reading(database, kept, tmp_path) as logs:
             read_all(logs)
@@ -154,6 +175,7 @@ def test_standard_output_and_error_of_a_container_are_one_log(
 @pytest.mark.parametrize("seed", range(20 if SOAK else 2))
 def test_a_tail_that_is_stopped_anywhere_goes_on_exactly_once(
     database: Database,
+    served: Serve,
     tmp_path: Path,
     of_file: Callable[[str], list[Any]],
     monkeypatch: pytest.MonkeyPatch,
@@ -163,8 +185,8 @@ def test_a_tail_that_is_stopped_anywhere_goes_on_exactly_once(
     monkeypatch.setattr(loki_module, "PAGE_ENTRIES", chance.choice((7, 40, 5000)))
     monkeypatch.setattr(spool_module, "PART_BYTES", chance.choice((9_000, 60_000, 1 << 30)))
     monkeypatch.setattr(spool_module, "MOST_PARTS", 1000)
-    text = entries(RESTARTS)
-    with loki() as kept:
+    text = entries(RESTARTS, together=3)
+    with served() as kept:
         kept.push(POD, text)
         instants = sorted(chance.sample([at for at, _ in text], 5))
         for instant in instants:
@@ -192,10 +214,10 @@ def test_bytes_that_were_written_and_not_accounted_for_are_not_read_twice(
 
 
 def test_more_lines_at_one_instant_than_a_page_holds_are_told(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, served: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loki_module, "PAGE_ENTRIES", 20)
-    with loki() as kept:
+    with served(increment=False) as kept:
         kept.push(POD, [(BEGIN, line) for line in RESTARTS.splitlines()[:50]])
         kept.push(POD, [(BEGIN + SECOND, line) for line in RESTARTS.splitlines()[50:60]])
         with reading(database, kept, tmp_path) as logs:
@@ -203,8 +225,31 @@ def test_more_lines_at_one_instant_than_a_page_holds_are_told(
             assert "some are left out" in next(iter(logs.problems.values()))
 
 
-def test_logs_of_others_are_passed_over_and_told(database: Database, tmp_path: Path) -> None:
-    with loki() as kept:
+def test_that_loki_loses_the_order_of_one_instant_is_told(database: Database, tmp_path: Path, served: Serve) -> None:
+    with served(increment=False) as kept:
+        kept.push(POD, entries(RESTARTS, together=3))
+        kept.push({**POD, "pod": "sglang-1"}, entries(RESTARTS))
+        with reading(database, kept, tmp_path) as logs:
+            read_all(logs)
+            ((name, problem),) = logs.problems.items()
+    assert "sglang-0" in name
+    assert "increment_duplicate_timestamp" in problem
+
+
+def test_a_tenant_is_named_where_there_are_several(database: Database, tmp_path: Path, served: Serve) -> None:
+    with served(tenant="team-a") as kept:
+        kept.push(POD, entries(RESTARTS))
+        with reading(database, kept, tmp_path) as logs, pytest.raises(SourceError, match="who asks") as raised:
+            logs.step()
+        with reading(database, kept, tmp_path, headers={"X-Scope-OrgID": "team-a"}) as logs:
+            read_all(logs)
+            assert not logs.problems
+    assert "tenant" in raised.value.hint
+    assert list_all(database)
+
+
+def test_logs_of_others_are_passed_over_and_told(database: Database, served: Serve, tmp_path: Path) -> None:
+    with served() as kept:
         kept.push(POD, entries(RESTARTS))
         kept.push({**POD, "pod": "vllm-0"}, entries(VLLM))
         other = "".join(f'10.0.0.{i % 250} - - "GET /{i} HTTP/1.1" 200 {"x" * 200}\n' for i in range(6000))
@@ -231,9 +276,6 @@ def list_all(database: Database) -> Sequence[Any]:
 def test_tenant_and_key_go_with_every_question(database: Database, tmp_path: Path) -> None:
     with loki(tenant="team-a", key="k3y") as kept:
         kept.push(POD, entries(RESTARTS))
-        with reading(database, kept, tmp_path) as logs, pytest.raises(SourceError, match="who asks") as raised:
-            logs.step()
-        assert "tenant" in raised.value.hint
         headers = {"X-Scope-OrgID": "team-a"}
         with (
             reading(database, kept, tmp_path, headers=headers) as logs,
@@ -298,13 +340,13 @@ def test_what_came_of_a_log_is_deleted_when_nothing_more_came(tmp_path: Path) ->
 
 
 def test_ingest_reads_loki_and_goes_on_next_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, served: Serve, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DRAFTSCOPE_DATABASE_URL", f"sqlite:///{tmp_path / 'runs.db'}")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     shift = round(time.time() - 300) * SECOND - BEGIN
-    with loki() as kept:
+    with served() as kept:
         kept.push(POD, [(at + shift, line) for at, line in entries(RESTARTS)])
         for _ in range(2):
             with pytest.raises(SystemExit) as ended:
