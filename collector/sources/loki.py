@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ LARGEST_ANSWER: Final = 64 << 20
 """Bytes of one answer."""
 PAGE_ENTRIES: Final = 5000
 """Lines that are asked for at once: as many as Loki gives unless it was set otherwise."""
+LONGEST_QUESTION: Final = 30 * 86_400 * 1_000_000_000
+"""Nanoseconds that one question is about: Loki takes an hour more unless it was set otherwise (``max_query_length``)."""
 SETTLED_SECONDS: Final = 10.0
 """Lines are read once they are this old: a collector may still have earlier ones to send."""
 _SERIES: Final = "/loki/api/v1/series"
@@ -59,9 +61,11 @@ class Loki:
 
     def logs(self, since: int) -> Sequence[Log]:
         """The logs of all streams that the selector finds; standard output and error of one container are one log."""
-        form = {"match[]": f"{{{self._matchers}}}", "start": str(since), "end": str(self._end())}
-        streams = self._ask(_SERIES, form)
-        found = {tuple(_own(labels).items()): _own(labels) for labels in streams or ()}
+        asked = {"match[]": f"{{{self._matchers}}}"}
+        streams = [
+            labels for stretch in self._stretches(since) for labels in self._ask(_SERIES, {**asked, **stretch}) or ()
+        ]
+        found = {tuple(_own(labels).items()): _own(labels) for labels in streams}
         names = sorted({name for labels in found.values() for name in labels})
         return [
             Log(
@@ -74,14 +78,21 @@ class Loki:
 
     def page(self, log: Log, since: int) -> Page:
         """The next lines of one log."""
-        end = self._end()
-        if since >= end:
-            return Page((), more=False)
-        form = {
-            "query": f"{{{log.key[0]}}}", "start": str(since), "end": str(end),
-            "limit": str(PAGE_ENTRIES), "direction": "forward",
-        }  # fmt: skip
-        data = self._ask(_QUERY, form)
+        entries: list[Entry] = []
+        for stretch in self._stretches(since):
+            entries += self._entries({"query": f"{{{log.key[0]}}}", **stretch}, PAGE_ENTRIES - len(entries))
+            if len(entries) >= PAGE_ENTRIES:
+                break
+        tied = any(one.at == other.at for one, other in pairwise(entries))
+        return Page(entries, more=len(entries) >= PAGE_ENTRIES, doubt=_TIED if tied else "")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def _entries(self, asked: Mapping[str, str], most: int) -> list[Entry]:
+        """The first lines of one question, so many at most, in their order."""
+        data = self._ask(_QUERY, {**asked, "limit": str(most), "direction": "forward"})
         if not isinstance(data, dict) or data.get("resultType") != "streams":
             raise SourceError("Loki's answer has another form than asked for", where=self._endpoint.address + _QUERY)
         entries = [
@@ -89,13 +100,13 @@ class Loki:
             for stream in data["result"]
             for value in stream["values"]
         ]
-        entries.sort(key=lambda entry: entry.at)
-        tied = any(one.at == other.at for one, other in pairwise(entries))
-        return Page(entries, more=len(entries) >= PAGE_ENTRIES, doubt=_TIED if tied else "")
+        return sorted(entries, key=lambda entry: entry.at)
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._endpoint.close()
+    def _stretches(self, since: int) -> Iterator[dict[str, str]]:
+        """The time from an instant on in stretches that Loki takes."""
+        end = self._end()
+        for start in range(since, end, LONGEST_QUESTION):
+            yield {"start": str(start), "end": str(min(end, start + LONGEST_QUESTION))}
 
     def _end(self) -> int:
         return round((self._now() - SETTLED_SECONDS) * _SECOND)
@@ -123,7 +134,9 @@ class Loki:
                 where=answer.url,
                 hint="the address in front of /loki/api/v1",
             )
-        raise SourceError("Loki refuses the question", why=text, where=answer.url, hint="check the selector")
+        raise SourceError(
+            "Loki refuses the question", why=text, where=answer.url, hint="check the selector; --since asks for less"
+        )
 
 
 def _own(labels: Mapping[str, str]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from tests.live.stores import free_port, program
 
 Labels = Mapping[str, str]
 PROGRAM = os.environ.get("DRAFTSCOPE_TEST_LOKI", "")
+LONGEST = (30 * 24 + 1) * 3600 * 10**9
 CONFIG = """
 auth_enabled: {several}
 analytics: {{reporting_enabled: false}}
@@ -60,6 +61,8 @@ class Kept:
 
     def answer(self, path: str, form: dict[str, str]) -> tuple[int, Any]:
         start, end = int(form["start"]), int(form["end"])
+        if end - start > LONGEST:
+            return 400, "the query time range exceeds the limit"
         if path == "/loki/api/v1/series":
             found = [
                 dict(labels)

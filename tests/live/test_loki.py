@@ -75,13 +75,14 @@ def reading(
     folder: Path,
     select: str = '{namespace="llm"}',
     *,
+    since: int = BEGIN,
     until: float | None = None,
     **options: Any,
 ) -> Iterator[StreamedLogs]:
     now = end_of(kept) if until is None else until
     owner = Owner(database, lambda: now)
     with Endpoint(kept.url, largest=LARGEST_ANSWER, **options) as endpoint:
-        logs = StreamedLogs(owner, folder / "streams", Loki(endpoint, select, now=lambda: now), since=BEGIN)
+        logs = StreamedLogs(owner, folder / "streams", Loki(endpoint, select, now=lambda: now), since=since)
         try:
             yield logs
         finally:
@@ -158,6 +159,34 @@ def test_rows_are_those_of_the_file(
         run = list_runs(connection, limit=1).runs[0]
     assert run.labels == POD
     assert run.source == f'{kept.url} {{container="server",namespace="llm",pod="sglang-0"}}'
+
+
+def test_months_are_asked_for_piece_by_piece(
+    database: Database, tmp_path: Path, served: Serve, of_file: Callable[[str], list[Any]]
+) -> None:
+    with served() as kept:
+        kept.push(POD, entries(RESTARTS))
+        with reading(database, kept, tmp_path, since=BEGIN - 100 * 86_400 * SECOND) as logs:
+            read_all(logs)
+            assert not logs.problems
+    assert runs(database) == of_file(RESTARTS)
+
+
+def test_lines_on_both_sides_of_a_piece_are_one_log(
+    database: Database, tmp_path: Path, of_file: Callable[[str], list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loki_module, "PAGE_ENTRIES", 50)
+    day = 86_400 * SECOND
+    with loki(most=50) as kept:
+        lines = entries(RESTARTS)
+        kept.push(
+            POD,
+            [(at - (400 - number) * day // 4 if number < 400 else at, line) for number, (at, line) in enumerate(lines)],
+        )
+        with reading(database, kept, tmp_path, since=BEGIN - 200 * day) as logs:
+            read_all(logs)
+            assert not logs.problems
+    assert runs(database) == of_file(RESTARTS)
 
 
 def test_standard_output_and_error_of_a_container_are_one_log(
