@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -67,39 +67,48 @@ def totals(record: RunRecord) -> float:
     return sum(window.verify_steps or 0 for window in record.windows)
 
 
+Look = Callable[[Callable[[], dict[str, Any]]], Awaitable[None]]
+
+
+def collected(database: Database, targets: Sequence[Target], client: Client, good: Recorded, look: Look) -> RunRecord:
+    """The run of the one good target, after all were collected for as long as ``look`` takes; it is given the targets' states."""
+
+    async def whole() -> None:
+        stop = asyncio.Event()
+        collection = Collection(database, targets, client=client, now=good.clock)
+        task = asyncio.create_task(collection.run(stop))
+        try:
+            await until(lambda: len(collection.states()) == len(targets), 60)
+            await look(lambda: {state.address: state for state in collection.states()})
+        finally:
+            _RELEASE.set()
+            stop.set()
+            await asyncio.wait_for(task, 60)
+
+    asyncio.run(whole())
+    with database.reading() as connection:
+        (run,) = list_runs(connection).runs
+        return load_run(connection, run.id)
+
+
 @pytest.mark.parametrize("client", list(Client))
 def test_an_engine_loses_no_interval_to_others_that_misbehave(
     sqlite_database: Database, faulty: dict[str, tuple[str, str, str]], client: Client
 ) -> None:
     with recorded(RECORDING) as good:
+        targets = [
+            Target(url=url, interval_seconds=1, timeout_seconds=0.5 if hint == "timeout" else 30)
+            for url, _, hint in faulty.values()
+        ]
 
-        async def whole() -> None:
-            stop = asyncio.Event()
-            targets = [
-                Target(url=url, interval_seconds=1, timeout_seconds=0.5 if hint == "timeout" else 30)
-                for url, _, hint in faulty.values()
-            ]
-            targets.append(Target(url=good.url, interval_seconds=1))
-            collection = Collection(sqlite_database, targets, client=client, now=good.clock)
-            task = asyncio.create_task(collection.run(stop))
-            try:
+        async def look(states: Callable[[], dict[str, Any]]) -> None:
+            await until(lambda: states()[good.url].scrapes >= 3, 60)
+            await until(lambda: all(states()[url].error for url, _, _ in faulty.values()), 60)
+            for url, what, _ in faulty.values():
+                assert what in states()[url].error
+            assert not states()[good.url].error
 
-                def states() -> dict[str, Any]:
-                    return {state.address: state for state in collection.states()}
-
-                await until(lambda: states().get(good.url) is not None and states()[good.url].scrapes >= 3, 60)
-                await until(lambda: all(states()[url].error for url, _, _ in faulty.values()), 60)
-                for url, what, _ in faulty.values():
-                    assert what in states()[url].error
-                assert not states()[good.url].error
-            finally:
-                stop.set()
-                await asyncio.wait_for(task, 60)
-
-        asyncio.run(whole())
-    with sqlite_database.reading() as connection:
-        (run,) = list_runs(connection).runs
-        record = load_run(connection, run.id)
+        record = collected(sqlite_database, [*targets, Target(url=good.url, interval_seconds=1)], client, good, look)
     assert totals(record) == good.at(good.index, "vllm:spec_decode_num_drafts_total")
 
 
@@ -121,26 +130,13 @@ def test_a_body_without_end_takes_no_interval_from_others(sqlite_database: Datab
             Target(url=good.url, interval_seconds=1),
         ]
 
-        async def whole() -> None:
-            stop = asyncio.Event()
-            collection = Collection(sqlite_database, targets, client=client, now=good.clock)
-            task = asyncio.create_task(collection.run(stop))
-            try:
-                await until(lambda: len(collection.states()) == len(targets), 60)
-                states = {state.address: state for state in collection.states()}
-                await until(lambda: states[good.url].scrapes >= 4 and states[huge].failures >= 2, 60)
-                assert "larger than 16 MiB" in states[huge].error
-                assert (states[slow].scrapes, states[slow].failures) == (0, 0)  # its first answer still comes in
-                assert (states[good.url].failures, states[good.url].error) == (0, "")
-            finally:
-                _RELEASE.set()
-                stop.set()
-                await asyncio.wait_for(task, 60)
+        async def look(states: Callable[[], dict[str, Any]]) -> None:
+            await until(lambda: states()[good.url].scrapes >= 4 and states()[huge].failures >= 2, 60)
+            assert "larger than 16 MiB" in states()[huge].error
+            assert (states()[slow].scrapes, states()[slow].failures) == (0, 0)  # its first answer still comes in
+            assert (states()[good.url].failures, states()[good.url].error) == (0, "")
 
-        asyncio.run(whole())
-    with sqlite_database.reading() as connection:
-        (run,) = list_runs(connection).runs
-        record = load_run(connection, run.id)
+        record = collected(sqlite_database, targets, client, good, look)
     assert {window.at for window in record.windows} == {at for at, _ in good.snapshots[: good.index + 1]}
 
 
