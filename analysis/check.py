@@ -386,7 +386,14 @@ def _flag_document(flag: Flag) -> dict[str, Any]:
 
 
 def _newest_that_agree(launch: LaunchCommand, each: Sequence[Resolution]) -> ReleaseRange:
-    """The newest releases in a row that take the command and make the same of what it asks; all where none takes it."""
+    """The newest releases in a row that take the command and make the same of what it asks.
+
+    Where none takes it, the newest in a row that refuse it for the same reason.
+    """
+    if each and all(one.rejections for one in each):
+        said = [one.rejections[0].message for one in each]
+        alike = next((index for index in range(len(said), 0, -1) if said[index - 1] != said[-1]), 0)
+        return ReleaseRange(each[alike].release, each[-1].release)
     names = [*launch.requested, *(name for name in [METHOD_FLAG.get(launch.engine)] if name is not None)]
     newest: list[Release | None] = []
     agreed: list[str] = []

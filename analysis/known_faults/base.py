@@ -40,7 +40,8 @@ class Conditions:
 
     ``classes`` are beginnings of the target's class names, ``names`` parts of its path for where no
     config is given. ``flags`` are what runs, ``asked`` what was asked, ``draft`` keys of the draft's
-    config, dotted. Of ``rules`` and ``symptoms`` one is enough.
+    config, dotted. ``refusals`` are parts of what the engine says when it does not start. Of ``rules``,
+    ``symptoms`` and ``refusals`` one is enough.
     """
 
     methods: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ class Conditions:
     draft: Mapping[str, Any] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
     symptoms: frozenset[Symptom] = frozenset()
 
 

@@ -129,11 +129,24 @@ def _checks(fault: KnownFault, facts: Facts) -> Iterator[_Check]:
     if when.rules:
         fired = [rule for rule in when.rules if facts.fired(rule)]
         yield _Check(bool(fired), f"found: {', '.join(fired)}")
+    if when.refusals:
+        said = [text for text in _refusals(facts) for part in when.refusals if part in text]
+        yield _Check(bool(said), f"said: {said[0] if said else when.refusals[0]}")
     if when.symptoms:
         seen = sorted(facts.symptoms & when.symptoms)
         looked = bool(facts.run.record.windows or facts.run.record.results)
         shown = seen[0] if seen else min(when.symptoms)
         yield _Check(True if seen else False if looked else None, shown.value)
+
+
+def _refusals(facts: Facts) -> Iterator[str]:
+    """What the engine said where it did not start; where no log shows that, what it is expected to say."""
+    said = facts.run.record.events_of("refused")
+    resolution = facts.run.resolution
+    if said:
+        yield from (event.evidence.text.strip() for event in said)
+    elif resolution is not None:
+        yield from (rejection.message for rejection in resolution.rejections)
 
 
 def _target(classes: tuple[str, ...], names: tuple[str, ...], facts: Facts) -> _Check:

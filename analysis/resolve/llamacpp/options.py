@@ -88,6 +88,27 @@ def _read(launch: Launch, flag: str, text: str, named: str) -> int | float:
     return float(found[0]) if real else int(found[0])
 
 
+_STATES: Final = frozenset({"on", "enabled", "true", "1", "off", "disabled", "false", "0", "auto", "-1"})
+
+
+@step(
+    "llamacpp-34",
+    "Flash attention takes a value",
+    when="-fa or --flash-attn without on, off or auto",
+    then="the server does not start: the option takes whatever comes next for its value",
+    source=ARGUMENTS,
+    stage=Stage.PARSE,
+)
+def flash_attention(launch: Launch) -> None:
+    """A switch up to the middle of 2025."""
+    given = launch.requested.get("flash_attn")
+    if given is True or (given is not None and str(given) not in _STATES):
+        taken = "" if given is True else f": '{given}'"
+        launch.reject(
+            f'error while handling argument "--flash-attn": error: unknown value for --flash-attn{taken}', "SystemExit"
+        )
+
+
 @step(
     "llamacpp-15",
     "Renamed options are refused",

@@ -32,6 +32,64 @@ _INFERRED: Final = {"dflash": "draft-dflash", "dspark": "draft-dspark", "mtp": "
 _VOCABULARY: Final = 128
 
 
+_DRAFTLESS: Final = frozenset({NONE, "ngram-cache", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod"})
+_SINCE: Final = {
+    "draft-simple": "b9246",
+    "draft-eagle3": "b9246",
+    "draft-mtp": "b9246",
+    "draft-dflash": "b9851",
+    "draft-dspark": "b10204",
+}
+
+
+@step(
+    "llamacpp-35",
+    "Before there were types",
+    when="--spec-type",
+    then="refused: drafts come from a model alone",
+    releases="b7551-b7551",
+    source=ARGUMENTS,
+    stage=Stage.PARSE,
+)
+@step(
+    "llamacpp-35",
+    "Types without a draft",
+    when="--spec-type with anything but none, ngram-cache, ngram-simple, ngram-map-k, ngram-map-k4v or ngram-mod",
+    then="refused: a draft that is named drafts without a type, and multi-token prediction is not there yet",
+    releases="b8672-b9093",
+    source=ARGUMENTS,
+    stage=Stage.PARSE,
+)
+@step(
+    "llamacpp-35",
+    "Types that a build does not know",
+    when="--spec-type with a name that the build does not know: draft-dflash came with b9851, draft-dspark with b10204; "
+    "draft, eagle3 or mtp alone were never names",
+    then="refused",
+    releases="b9246-",
+    source=ARGUMENTS,
+    stage=Stage.TYPES,
+)
+def unknown_types(launch: Launch) -> None:
+    """The names grew build by build."""
+    asked = types_of(launch)
+    if asked == [NONE]:
+        return
+    where = 'argument "--spec-type"' if launch.given(TYPE) else 'environment variable "LLAMA_ARG_SPEC_TYPE"'
+    if launch.step.title == "Before there were types":
+        launch.reject("error: invalid argument: --spec-type", "SystemExit")
+    if launch.step.title == "Types without a draft":
+        if str(launch[TYPE]) not in _DRAFTLESS:
+            launch.reject(
+                f"error while handling {where}: unknown speculative decoding type without draft model", "SystemExit"
+            )
+        return
+    for name in asked:
+        since = _SINCE.get(name)
+        if name not in _DRAFTLESS and (since is None or not launch.since(since)):
+            launch.reject(f"error while handling {where}: unknown speculative type: {name}", "SystemExit")
+
+
 @step(
     "llamacpp-1",
     "A draft alone drafts",

@@ -17,6 +17,23 @@ _HINTS = {
         "Steps are given without top-k and draft tokens: SGLang 0.5.3 and later compare a value that is not there.",
         "Give --speculative-eagle-topk and --speculative-num-draft-tokens as well, or leave out all three.",
     ),
+    "unknown speculative decoding type without draft model": (
+        "Builds of llama.cpp up to b9093 know n-gram types only.",
+        "Use b9246 or later for draft-mtp and draft-simple; up to b9093 a draft named with -md needs no --spec-type.",
+    ),
+    "unknown speculative type": (
+        "The build knows no type of that name.",
+        "Name it as the build's help does: draft-simple, draft-eagle3, draft-mtp; draft-dflash from b9851, draft-dspark from b10204.",
+    ),
+    "unknown value for --flash-attn": (
+        "The option takes whatever comes next for its value.",
+        "Write -fa on (or off, or auto).",
+    ),
+    "the argument has been removed": ("", "Use the option that the message names."),
+    "does not support EAGLE3 interface": (
+        "The target's class in this release hands over no hidden states.",
+        "Use a release whose class of this model supports EAGLE-3, or another method.",
+    ),
 }
 
 
@@ -50,7 +67,7 @@ class FlagRejected(Rule):
             why, fix = next((pair for start, pair in _HINTS.items() if start in text), ("", ""))
             yield self.finding(
                 "The engine refused to start",
-                f"It stopped while reading its arguments: {text}. {why}".strip(),
+                f"It stopped at its start: {text.rstrip('. ')}. {why}".strip(),
                 values={"flag": _flag_in(text), "requested": None, "effective": None, "message": text},
                 evidence=[event.evidence],
                 fix=[fix] if fix else ["Remove the flags that the message names, or use a release that accepts them."],

@@ -50,6 +50,8 @@ class _Facts:
     clock: float = 0.0
     error: str = ""
     types: list[str] = field(default_factory=list)
+    types_counting: list[str] | None = None
+    """The types that count drafts, from where the log showed that there are drafts and had not said of which type."""
     slots: dict[int, Request] = field(default_factory=dict)
     cached: dict[int, int] = field(default_factory=dict)
     counted: dict[tuple[int | None, str], int] = field(default_factory=dict)
@@ -261,11 +263,12 @@ class LlamacppSession(Session):
     def _positions(self, facts: _Facts, slot: int, _place: Place, values: Mapping[str, Any]) -> None:
         self._request(facts, slot).positions = _rates(values["positions"])
 
-    def _statistics(self, facts: _Facts, slot: int, _place: Place, values: Mapping[str, Any]) -> None:
+    def _statistics(self, facts: _Facts, slot: int, place: Place, values: Mapping[str, Any]) -> None:
         """What an implementation counted since the start: its part in the request that has just ended.
 
         Old builds count an accept call only where something was accepted, so there the drafts count.
         """
+        self._counting_type(facts, place, str(values["implementation"]))
         counted = values["drafts"] if facts.old else values["verified"]
         key = slot if facts.old else None, str(values["implementation"])
         before = facts.counted.get(key, 0)
@@ -285,9 +288,25 @@ class LlamacppSession(Session):
         if record.arguments["spec_type"].effective is not UNSEEN or asked.get("spec_type"):
             return
         kind = "draft-simple" if facts.old and (facts.draft_loaded or not facts.loaded) else UNKNOWN_DRAFT
+        facts.types_counting = []
         counts = f"{values['accepted']} accepted / {values['drafted']} generated"
         record.arguments = record.arguments.with_effective(
             {"spec_type": kind}, Evidence(self.options.source, place.line, f"draft acceptance … ({counts})")
+        )
+
+    def _counting_type(self, facts: _Facts, place: Place, implementation: str) -> None:
+        """Each implementation that runs counts: a log without its start names the types there."""
+        if facts.types_counting is None or implementation == "draft":
+            return
+        name = implementation if implementation.startswith(("ngram", "draft-")) else f"draft-{implementation}"
+        if name in facts.types_counting:
+            return
+        facts.types_counting.append(name)
+        facts.drafts.short = facts.drafts.short or name.startswith("ngram") or len(facts.types_counting) > 1
+        record = facts.life.record
+        record.arguments = record.arguments.with_effective(
+            {"spec_type": ",".join(facts.types_counting)},
+            Evidence(self.options.source, place.line, f"statistics {implementation}"),
         )
 
     # ---- facts

@@ -141,6 +141,17 @@ def test_the_releases_that_take_a_command():
     assert written["releases"] == ["0.4.7.post1", "0.4.8.post1", "0.4.9.post6", "0.4.10.post2", "0.5.1.post3", "0.5.2"]
 
 
+def test_a_command_that_no_release_takes_is_refused_for_the_newest_reason():
+    found = checked("llama-server -m /m.gguf --spec-type mtp")
+    assert found.headline.startswith("The engine will refuse to start: error while handling argument")
+    assert found.document()["starts"] is False
+    assert [span for span, said in found.starts if said.endswith("unknown speculative type: mtp")] == [
+        "b9246 to b11549"
+    ]
+    assert len(found.starts) == 3
+    assert {finding.rule for finding in found.findings} >= {"FLG009"}
+
+
 def test_a_draft_that_is_loaded_and_off():
     command = "llama-server -m /m.gguf -md /d.gguf --spec-draft-n-max 16 --spec-draft-n-min 4"
     found = checked(command, "b11434")

@@ -130,6 +130,48 @@ def test_without_counters_old_builds_are_taken_to_verify_in_each_step():
 
 
 @pytest.mark.parametrize(
+    ("counting", "types"),
+    [
+        (["draft"], "draft-simple"),
+        (["mtp"], "draft-mtp"),
+        (["draft-mtp"], "draft-mtp"),
+        (["ngram-map-k", "ngram-mod", "draft-mtp"], "ngram-map-k,ngram-mod,draft-mtp"),
+    ],
+)
+def test_a_log_without_its_start_names_the_types_where_they_count(counting, types):
+    lines = [
+        STATISTICS.format(requests=1, passes=24, accepting=13, drafts=14).replace(
+            "statistics draft", f"statistics {name}"
+        )
+        for name in counting
+    ]
+    runs, _ = read(OLD.format(slot=0) + "".join(lines) * 2)
+    assert runs[0].arguments.value("spec_type") == types
+
+
+def test_what_the_start_states_is_not_overruled_by_what_counts():
+    start = "common_speculative_init: adding implementation ngram_mod\n"
+    counting = STATISTICS.format(requests=1, passes=24, accepting=13, drafts=14).replace("draft:", "draft-mtp:")
+    runs, _ = read(start + OLD.format(slot=0) + counting)
+    assert runs[0].arguments.value("spec_type") == "ngram-mod"
+
+
+def test_servers_of_a_router_are_told_apart_by_their_ports():
+    first = OLD.format(slot=0).splitlines()
+    second = OLD.format(slot=0).replace("24 accepted", "12 accepted").splitlines()
+    lines = ["0.00.100.000 I srv  llama_server: listening on http://127.0.0.1:8080"]
+    for one, other in zip(first, second, strict=True):
+        lines += [
+            f"[53409] {one}",
+            "9.00.100.000 I srv  proxy_reques: proxying request to model a on port 53409",
+            f"[53410] {other}",
+        ]
+    runs, _ = read("\n".join(lines) + "\n")
+    found = {run.labels["stream"]: [window.accepted_tokens for window in run.windows] for run in runs}
+    assert found == {"router": [], "53409": [24], "53410": [12]}
+
+
+@pytest.mark.parametrize(
     ("line", "steps", "releases"),
     [
         (acceptance(32, 58), 15, "b9094 to b9712"),

@@ -116,6 +116,17 @@ def progress(lines: Lines, _stream: str, chance: random.Random) -> Lines:
     return [bar * 3 + line if chance.random() < 0.2 and line else line for line in lines]
 
 
+def logfmt(lines: Lines, stream: str, _chance: random.Random) -> Lines:
+    def quoted(line: bytes) -> bytes:
+        for plain, escaped in ((b"\\", rb"\\"), (b'"', rb"\""), (b"\t", rb"\t"), (b"\r", rb"\r")):
+            line = line.replace(plain, escaped)
+        return line
+
+    return [
+        b'time="%s" level=info msg="%s" component=%s' % (TIME.encode(), quoted(line), stream.encode()) for line in lines
+    ]
+
+
 WRAPS: dict[str, Wrap] = {
     wrap.__name__: wrap
     for wrap in (
@@ -134,6 +145,7 @@ WRAPS: dict[str, Wrap] = {
         torchrun,
         slurm,
         ray,
+        logfmt,
         colours,
         windows_line_ends,
         progress,
