@@ -301,9 +301,8 @@ def _conditional(pooled: Pooled, depth: int, *, assumed: bool) -> dict[str, Esti
     return {"conditional_acceptance_rate": _estimate(pooled, rate, low, high, assumed=assumed)}
 
 
-def _steady(frame: pd.DataFrame) -> pd.DataFrame:
-    """Steady rows, else counted ones, else all that have a throughput."""
-    timed = frame[frame["generation_throughput"].gt(0) & (frame["running_requests"] != 0)]
+def _steady(timed: pd.DataFrame) -> pd.DataFrame:
+    """Steady rows, else counted ones, else all that have a throughput while something runs."""
     for mark in ("steady", "counted"):
         rows = timed[timed[mark]]
         if not rows.empty:
@@ -312,8 +311,11 @@ def _steady(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def load_quantities(frame: pd.DataFrame) -> dict[str, Estimate]:
-    """Throughput, step time and load over steady windows; throughput is summed over units."""
-    timed = frame[frame["generation_throughput"].gt(0)]
+    """Throughput, step time and load over steady windows; throughput is summed over units.
+
+    A window at whose end nothing runs has idle time in its clock: alone, it tells no throughput.
+    """
+    timed = frame[frame["generation_throughput"].gt(0) & (frame["running_requests"] != 0)]
     if timed.empty:
         return {}
     timed = _best_timed(timed)

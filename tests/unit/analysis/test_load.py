@@ -53,3 +53,12 @@ def test_a_queue_that_no_window_tells_of_is_not_taken_for_an_empty_one():
     assert "waiting_requests" not in load_quantities(window_frame("sglang", windows, Thresholds()))
     windows += [window(8 + n, running_requests=4, waiting_requests=2) for n in range(2)]
     assert load_quantities(window_frame("sglang", windows, Thresholds()))["waiting_requests"].value == 2
+
+
+def test_windows_at_whose_end_nothing_ran_tell_no_throughput():
+    idle = [window(n, unit="engine 1", running_requests=0) for n in range(3)]
+    assert load_quantities(window_frame("vllm", idle, Thresholds())) == {}
+    busy = [window(3 + n, unit="engine 0", running_requests=4) for n in range(3)]
+    figures = load_quantities(window_frame("vllm", [*idle, *busy], Thresholds()))
+    assert figures["generation_throughput"].value == pytest.approx(100.0)
+    assert figures["running_requests"].value == pytest.approx(4.0)
