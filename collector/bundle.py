@@ -38,7 +38,7 @@ from collector.models.locations import is_model_folder
 from collector.models.tensorboard import is_event_file
 from collector.models.training import training_file
 from collector.requests import Responses, holds_responses, read_responses
-from collector.results import read_results, tool_of
+from collector.results import holds_results, read_results, tool_of
 from collector.sources.file import LARGEST_TEXT, STDIN, blocks, cannot_open, head_of, line_at, text_of, without_packing
 from collector.sources.launches import read_launches
 from collector.sources.rotation import line_in, rotated_sets
@@ -461,7 +461,9 @@ def _by_name_and_content(path: Path, name: str) -> Part:
     for word, part in _WORDS:
         if word in name and (part is not Part.METRICS or holds_metrics(head)):
             return part
-    return Part.LOG if Path(name).suffix == ".log" else _by_content(head, path.name)
+    if Path(name).suffix == ".log":  # what a benchmark printed is kept under this ending, too
+        return Part.BENCHMARK if holds_results(head.decode("utf-8", "replace")) else Part.LOG
+    return _by_content(head, path.name)
 
 
 def _by_content(head: bytes, name: str) -> Part:
@@ -480,7 +482,7 @@ def _by_content(head: bytes, name: str) -> Part:
         if not describes_model(document):
             return Part.TRAINING if _holds_accuracy(text, name) else Part.UNKNOWN
         return Part.DRAFT_CONFIG if _is_draft(document) else Part.TARGET_CONFIG
-    if tool_of(text):
+    if holds_results(text):
         return Part.BENCHMARK
     for part, reads in ((Part.LAUNCH, parse_launch), (Part.TRAINING, read_validation)):
         try:

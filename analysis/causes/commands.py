@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from analysis.causes.facts import Facts
+from collector.domain.versions import Release
 
 _PROGRAM: Final = {
     "sglang": "python3 -m sglang.launch_server OPTIONS",
     "vllm": "vllm serve MODEL OPTIONS",
     "llamacpp": "llama-server OPTIONS",
 }
+_RENAMED: Final = Release.parse("b9093")
+"""The first build of llama.cpp that was read where ``--draft-max`` has its later name."""
 _SPACES: Final = re.compile(r"(?:\\?\s)+")
 _INSIDE: Final = "speculative_config."
 
@@ -49,7 +52,13 @@ def at_depth(facts: Facts, depth: int) -> str:
         )
     if facts.engine == "vllm":
         return relaunch(facts, _speculative_config(facts, depth))
-    return relaunch(facts, f"--spec-draft-n-max {depth}")
+    if facts.engine == "llamacpp":
+        last = facts.run.releases.last
+        return relaunch(
+            facts, f"{'--draft-max' if last is not None and last < _RENAMED else '--spec-draft-n-max'} {depth}"
+        )
+    setting = "max_draft_len in its options file" if facts.engine == "tensorrt-llm" else "draft depth"
+    return f"{relaunch(facts)}  # {setting}: {depth}"
 
 
 def _speculative_config(facts: Facts, depth: int) -> str:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from collector.results.reading import Results, read_results, tool_of
+from collector.results.reading import Results, holds_results, read_results, tool_of
 
-__all__ = ["Results", "read_results", "tool_of"]
+__all__ = ["Results", "holds_results", "read_results", "tool_of"]

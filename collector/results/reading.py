@@ -11,7 +11,7 @@ from functools import cache
 from collector.domain.results import BenchmarkRow
 from collector.results import tools
 from collector.results.content import Content
-from collector.results.table import parse_table, said_of_speculation
+from collector.results.table import holds_markdown, parse_markdown, parse_table, said_of_speculation
 from collector.results.tools.base import Tool
 
 
@@ -43,6 +43,11 @@ def tool_of(text: str) -> str:
     return next((tool.name for tool in known_tools() if tool.rows(content)), "")
 
 
+def holds_results(text: str) -> bool:
+    """Whether a text is surely one of results: a tool that is known wrote it, or it has a table of them in Markdown."""
+    return bool(tool_of(text)) or holds_markdown(text)
+
+
 def read_results(text: str, source: str) -> Results:
     """The rows of a benchmark's result file.
 
@@ -55,8 +60,8 @@ def read_results(text: str, source: str) -> Results:
         if rows:
             named = [replace(row, tool=tool.name) for row in rows]
             return Results(tuple(_told_apart(named, source)), tool.name, tool.engine, lines=len(content.lines))
-    table = parse_table(text, source)
-    return Results(table.rows, "", "", table.unknown_columns, table.lines)
+    table = parse_markdown(text, source) or parse_table(text, source)
+    return Results(tuple(_told_apart(table.rows, source)), "", "", table.unknown_columns, table.lines)
 
 
 def _told_apart(rows: Sequence[BenchmarkRow], source: str) -> list[BenchmarkRow]:

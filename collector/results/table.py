@@ -1,4 +1,4 @@
-"""A plain table (CSV) of benchmark results: a header row, columns by quantity name or a usual spelling."""
+"""A table of benchmark results (CSV, or Markdown as in a post): a header row, columns by quantity name or a usual spelling."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from collector.results.content import number
 _SPELLINGS: Final[Mapping[str, str]] = {
     spelling: column
     for column, spellings in {
-        "run": ("run", "name", "config", "setting", "mode", "label"),
+        "run": ("run", "name", "config", "configuration", "setting", "mode", "label", "method"),
         "concurrency": (
             "concurrency", "batch_size", "batch", "bs", "running_requests", "max_concurrency", "num_requests", "parallel",
         ),
         "depth": ("draft_depth", "steps", "num_steps", "speculative_num_steps", "k", "num_speculative_tokens", "depth"),
         "topk": ("topk", "top_k", "eagle_topk", "speculative_eagle_topk"),
-        "width": ("verify_width", "num_draft_tokens", "draft_tokens_per_step", "speculative_num_draft_tokens"),
+        "width": ("verify_width", "num_draft_tokens", "num_draft", "draft_tokens_per_step", "speculative_num_draft_tokens"),
         "throughput": (
             "generation_throughput", "throughput", "output_throughput", "tokens_per_second", "tok_s", "tps", "output_tps",
         ),
@@ -31,7 +31,7 @@ _SPELLINGS: Final[Mapping[str, str]] = {
         "relative_low": ("relative_throughput_low", "speedup_low"),
         "relative_high": ("relative_throughput_high", "speedup_high"),
         "acceptance_length": (
-            "acceptance_length", "accept_length", "accept_len", "mean_acceptance_length", "acc_length", "tau",
+            "acceptance_length", "accept_length", "accept_len", "acc_length", "acc_len", "tau",
         ),
         "accepted_tokens": ("accepted_tokens", "num_accepted_tokens", "accepted"),
         "drafted_tokens": ("drafted_tokens", "draft_tokens", "num_drafted_tokens", "drafted", "proposed_tokens"),
@@ -49,6 +49,12 @@ _SPELLINGS: Final[Mapping[str, str]] = {
 _POSITION: Final = re.compile(r"(?:position|pos|acceptance_rate_at|accept_rate_pos|p)_?(\d+)")
 _TEXTS: Final = frozenset({"run", "dataset"})
 _TIMES: Final = frozenset({"ttft", "tpot", "itl", "latency"})
+_MEANS: Final = re.compile(r"^(?:avg|average|mean)_|_(?:avg|average|mean)$")
+_NOTHING: Final = frozenset({"-", "\u2013", "\u2014", "n/a", "na", "nan", "none", "null"})
+_RULE: Final = re.compile(r"\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
+_TELLING: Final = frozenset({
+    "throughput", "relative", "relative_low", "acceptance_length", "accepted_tokens", "acceptance_rate", "tpot", "itl",
+})  # fmt: skip
 _UNITS: Final = {"_ms": 1e-3, "_seconds": 1.0, "_s": 1.0, "_us": 1e-6}
 _PLAIN_WORDS: Final = ("off", "plain", "baseline", "no_spec", "nospec", "without", "vanilla", "none", "disabled")
 _SPECULATIVE_WORDS: Final = ("on", "spec", "eagle", "mtp", "draft", "ngram", "medusa", "with", "enabled")
@@ -73,15 +79,57 @@ def parse_table(text: str, source: str) -> Table:
     lines = [(number, row) for number, row in _rows(text, delimiter) if any(cell.strip() for cell in row)]
     if not lines:
         raise MalformedInput("the table is empty", where=source, hint="the first line names the columns")
-    header = [_known(cell) for cell in lines[0][1]]
-    units = [_unit(cell) for cell in lines[0][1]]
-    if not any(header):
+    if not any(map(_known, lines[0][1])):
         raise MalformedInput(
             "no column of the table is known",
             why=f"its header reads: {', '.join(lines[0][1])[:120]}",
             where=f"{source}:{lines[0][0]}",
             hint="name columns like batch_size, steps, throughput, accept_length",
         )
+    return _table(lines, source, delimiter)
+
+
+def parse_markdown(text: str, source: str) -> Table | None:
+    """Read the tables of a text in Markdown that hold results, ``None`` where there is none.
+
+    Raises:
+        MalformedInput: a figure is no number.
+    """
+    found = [_table(lines, source, " | ") for lines in _markdown_tables(text)]
+    if not found:
+        return None
+    unknown = dict.fromkeys(column for table in found for column in table.unknown_columns)
+    return Table(tuple(row for table in found for row in table.rows), tuple(unknown), text.count("\n") + 1)
+
+
+def holds_markdown(text: str) -> bool:
+    """Whether a text holds a table of results in Markdown."""
+    return any(_markdown_tables(text))
+
+
+def _markdown_tables(text: str) -> Iterator[list[tuple[int, list[str]]]]:
+    """Header and rows of each table that has a column with results beside one that tells its rows apart."""
+    lines = text.splitlines()
+    for above, line in enumerate(lines):
+        header = _markdown_cells(lines[above - 1]) if above and _RULE.fullmatch(line) else []
+        columns = set(map(_known, header)) - {None}
+        if len(columns) < 2 or not columns & _TELLING:
+            continue
+        rows = [(above, header)]
+        for below, row in enumerate(lines[above + 1 :], above + 2):
+            if "|" not in row:
+                break
+            rows.append((below, _markdown_cells(row)))
+        yield rows
+
+
+def _markdown_cells(line: str) -> list[str]:
+    return [cell.strip().strip("*`_ ") for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
+def _table(lines: Sequence[tuple[int, list[str]]], source: str, delimiter: str) -> Table:
+    header = [_known(cell) for cell in lines[0][1]]
+    units = [_unit(cell) for cell in lines[0][1]]
     unknown = tuple(
         cell.strip()
         for cell, column, unit in zip(lines[0][1], header, units, strict=True)
@@ -101,7 +149,7 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _known(cell: str) -> str | None:
-    name = re.sub(r"[^a-z0-9]+", "_", cell.strip().lower()).strip("_")
+    name = _MEANS.sub("", re.sub(r"[^a-z0-9]+", "_", cell.strip().lower()).strip("_"))
     if name in _SPELLINGS:
         return _SPELLINGS[name]
     for ending in ("_tok_s", "_tokens_s", "_token_s", "_tokens_per_second"):
@@ -130,7 +178,11 @@ def _row(
     delimiter: str,
 ) -> BenchmarkRow:
     evidence = Evidence(source, number, delimiter.join(cells))
-    texts = {column: cell.strip() for column, cell in zip(header, cells, strict=False) if column and cell.strip()}
+    texts = {
+        column: cell.strip()
+        for column, cell in zip(header, cells, strict=False)
+        if column and cell.strip() and (column in _TEXTS or cell.strip().lower() not in _NOTHING)
+    }
     figures = {column: _number(cell, evidence) for column, cell in texts.items() if column not in _TEXTS}
     times = {
         column: Latency(mean=figures[column] * unit)

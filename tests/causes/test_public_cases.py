@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from analysis.case import Case
+from analysis.causes.commands import at_depth
+from analysis.causes.facts import Facts
 from analysis.causes.weighing import NONE_OF_THESE
 from analysis.diagnosis import Diagnosis
 from analysis.runner import diagnose
 from collector.bundle import BundleOptions, read_bundle
+from collector.domain.runs import Bundle, RunRecord
+from collector.domain.versions import Release
 
 CASES = Path(__file__).parent.parent / "cases"
 
@@ -78,3 +83,20 @@ def test_kimi_has_two_faults_and_the_suspicion_is_refuted() -> None:
         "--speculative-num-steps 1 --speculative-eagle-topk 1 --speculative-num-draft-tokens 2" in shallow.commands[0]
     )
     assert shallow.commands[0].count("--speculative-num-steps") == 1
+
+
+@pytest.mark.parametrize(
+    ("engine", "release", "command"),
+    [
+        ("llamacpp", "b11434", "llama-server OPTIONS --spec-draft-n-max 1"),
+        ("llamacpp", "b8672", "llama-server OPTIONS --draft-max 1"),
+        ("tensorrt-llm", "1.2.0", "LAUNCH_COMMAND  # max_draft_len in its options file: 1"),
+        ("", None, "LAUNCH_COMMAND  # draft depth: 1"),
+    ],
+)
+def test_the_experiment_at_another_depth_is_written_for_the_engine(
+    engine: str, release: str | None, command: str
+) -> None:
+    record = RunRecord(engine, "log", Release.parse(release) if release else None)
+    facts = Facts(Case(Bundle(record)), ())
+    assert at_depth(facts, 1) == command

@@ -65,7 +65,7 @@ def compare(finding: Finding, expected: dict[str, Any]) -> None:
         elif key == "scope":
             assert finding.scope == value
         elif key == "says":
-            assert value in f"{finding.title} {finding.why} {finding.fix}"
+            assert value in f"{finding.title} {finding.why} {finding.fix} {finding.verify}"
         elif isinstance(value, float):
             assert finding.values[key] == pytest.approx(value, rel=0.01)
         else:

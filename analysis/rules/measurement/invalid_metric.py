@@ -16,6 +16,14 @@ from collector.domain.findings import Question, Severity
 ROUNDING = 0.005
 """Half a unit of the last printed digit; acceptance figures are printed to two decimals."""
 
+DEPTH_IN_LOG = {
+    "sglang": "speculative_num_steps[^,]*",
+    "vllm": "num_speculative_tokens[^,}]*",
+    "llamacpp": "n_max=[0-9]+",
+    "tensorrt-llm": "max_draft_len[^,]*",
+}
+"""Where an engine's log states the draft depth."""
+
 
 class MetricInvalid(Rule):
     """A figure has a value that its definition makes impossible.
@@ -62,7 +70,9 @@ class MetricInvalid(Rule):
                 },
                 evidence=[speculating.window_evidence(row)],
                 fix=["Check the depth that runs against the one that was assumed, and the engine's release."],
-                verify=["grep -o 'speculative_num_steps[^,]*' LOG"],
+                verify=[f"grep -oE '{DEPTH_IN_LOG[speculating.record.engine]}' LOG"]
+                if speculating.record.engine in DEPTH_IN_LOG
+                else ["draftscope diagnose LOG --launch LAUNCH_COMMAND"],
             )
 
 

@@ -57,6 +57,7 @@ class StepCostHigh(Rule):
         )
         step = speculating.value("step_seconds")
         time = f" ({words.duration(step)})" if step is not None else ""
+        seen = " (cuda graph: True in the decode lines)" if speculating.record.engine == "sglang" else ""
         yield self.finding(
             f"A step costs {words.significant(payoff.step_cost_ratio)} plain steps; {words.significant(usual)} is usual for {kind}",
             f"One step{time} takes as long as {words.significant(payoff.step_cost_ratio)} steps without speculation.{part} "
@@ -68,7 +69,7 @@ class StepCostHigh(Rule):
             },
             evidence=speculating.first_and_last,
             fix=[
-                "Check that verification and draft steps run from captured graphs (cuda graph: True in the decode lines).",
+                f"Check that verification and draft steps run from captured graphs{seen}.",
                 "Check that the draft is spread over the same GPUs as the target.",
                 "Lower the depth: each drafted token adds its own pass.",
             ],

@@ -63,6 +63,18 @@ def test_a_bundle_takes_the_golden_file_for_benchmark_results(name, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("name", ["vllm-serve.txt", "vllm-offline.txt", "llama-speculative.txt"])
+def test_what_a_benchmark_printed_into_a_log_is_no_log(name, tmp_path):
+    shutil.copy(GOLDEN / name, tmp_path / "run.log")
+    assert len(read_bundle([tmp_path / "run.log"]).subject.results) == len(EXPECTED[name]["rows"])
+
+
+def test_the_rows_of_a_table_in_a_post_say_what_drafts_gain():
+    diagnosis = diagnose(read_bundle([GOLDEN / "table.md"]))
+    assert diagnosis.crashes == ()
+    assert diagnosis.subject.quantities["speedup"].value == pytest.approx(1.25)
+
+
 def rules(diagnosis) -> dict[str, dict]:
     return {finding.rule: finding.values for finding in diagnosis.findings}
 
