@@ -14,6 +14,7 @@ BOTH_MATTER = 0.25
 FIRST_TO_FIX = (
     "PAY001",
     "FLG009",
+    "FLG010",
     "FLG006",
     "ACC002",
     "DRF003",

@@ -58,9 +58,8 @@ def _diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
 
     yield f"# {_text(diagnosis.headline)}"
     view = diagnosis.subject
-    yield _text(
-        f"{view.record.engine} {view.record.engine_version or view.record.release_range}, {view.method or 'no'} draft"
-    )
+    method = view.method or ("no" if view.drafting.known else "unknown")
+    yield _text(f"{view.record.engine} {view.record.engine_version or view.record.release_range}, {method} draft")
     yield _table(
         ("question", "verdict", ""),
         [

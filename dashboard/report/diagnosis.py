@@ -113,7 +113,7 @@ def _subject(diagnosis: Diagnosis) -> Text:
     view = diagnosis.subject
     version = str(view.record.engine_version or f"release not printed, fits {view.record.release_range}")
     engine = f"{view.record.engine} ({version})" if view.record.engine else "engine not stated"
-    parts = [engine, f"method {view.method or 'none'}"]
+    parts = [engine, f"method {view.method or ('none' if view.drafting.known else 'not known')}"]
     if view.depth is not None:
         parts.append(f"depth {view.depth}, {view.width} tokens verified a step")
     return Text(" · ".join(parts), style="dim")

@@ -57,7 +57,7 @@ def _title(state: LiveState) -> Text:
     if state.diagnosis is not None:
         view = state.diagnosis.subject
         parts.append(f"{view.record.engine} {view.record.engine_version or ''}".strip())
-        parts.append(view.method or "no speculation")
+        parts.append(view.method or ("no speculation" if view.drafting.known else "method not known"))
         if view.depth is not None:
             parts.append(f"depth {view.depth}")
     return Text(" · ".join(parts), style="bold")

@@ -184,6 +184,16 @@ def test_a_run_as_markdown(draftscope, bundle):
         assert len({re.sub(r"\\\|", "", line).count("|") for line in table.splitlines()}) == 1
 
 
+def test_a_run_that_says_nothing_of_drafts_is_not_said_to_have_none(draftscope, tmp_path):
+    log = tmp_path / "run.log"
+    log.write_text(
+        "[2026-01-01 00:00:00 TP0] Prefill batch. #new-seq: 1, #new-token: 28, #cached-token: 0, token usage: 0.00, "
+        "#running-req: 0, #queue-req: 0, \n"
+    )
+    assert "method not known" in draftscope("diagnose", log).out
+    assert "unknown draft" in draftscope("diagnose", "--format", "markdown", log).out
+
+
 def test_what_a_command_may_say_is_no_markup(draftscope):
     command = "sglang serve m --tp-sise '<b>|`x`|</b>' --served-model-name 'a|b_c_'"
     text = draftscope("check", "--engine-version", "0.5.9", "--format", "markdown", "--", command).out

@@ -30,10 +30,6 @@ _HINTS = {
         "Write -fa on (or off, or auto).",
     ),
     "the argument has been removed": ("", "Use the option that the message names."),
-    "does not support EAGLE3 interface": (
-        "The target's class in this release hands over no hidden states.",
-        "Use a release whose class of this model supports EAGLE-3, or another method.",
-    ),
 }
 
 

@@ -45,6 +45,8 @@ _BARE_NOISE: Final = re.compile(
 _DETAIL: Final = re.compile(rb"\s+(?:Value error, |Assertion failed, )?(?P<text>\S.*?)(?: \[type=.*)?$")
 _SETTING_NAME: Final = re.compile(rb"[\w.]{1,80}$")
 _ROOT_CAUSE_ABOVE: Final = ("See root cause above", "See stack trace (above)")
+_FAILING_LATE: Final = frozenset({"failed", "failed-output", "failed-v0"})
+"""Failures of an engine that had started: a log that begins later shows no other sign of that."""
 _OPTIONS: Final = {
     "cudagraph_mode": "compilation_config.cudagraph_mode",
     "num_speculative_tokens": "speculative_config.num_speculative_tokens",
@@ -234,6 +236,8 @@ class VllmSession(Session):
             self.reading.understood += 1
             voice.known = True
             if known.kind == "failing":
+                if known.name in _FAILING_LATE:
+                    self._serve(self._current())
                 voice.traced = head.code
                 voice.tracebacks.begin(fatal=True)
             elif known.name == "prefix-cache":

@@ -511,3 +511,15 @@ def test_any_bytes_are_read(data):
     assert reading.understood + reading.unread + reading.torn_samples <= reading.lines + 1
     for run in runs:
         assert len({window.position for window in run.windows}) == len(run.windows)
+
+
+def test_a_fatal_error_is_one_of_an_engine_that_had_started():
+    head = "(EngineCore_DP0 pid=812) ERROR 02-16 10:00:00 [core.py:946] "
+    lines = [
+        "EngineCore encountered a fatal error.",
+        "Traceback (most recent call last):",
+        '  File "core.py", line 1, in run',
+    ]
+    lines.append("AttributeError: 'EagleProposer' object has no attribute 'positions'")
+    (run,) = read("".join(f"{head}{line}\n" for line in lines))[0]
+    assert [event.kind for event in run.events if event.kind in {"crashed", "refused"}] == ["crashed"]
