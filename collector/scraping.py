@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from collector.domain.arguments import Arguments
 from collector.domain.errors import StorageError
 from collector.domain.evidence import Evidence
+from collector.domain.results import Latency
 from collector.domain.runs import Event, RunRecord
 from collector.domain.series import SeriesSample
 from collector.domain.windows import Window
@@ -112,12 +113,14 @@ class _Process:
 
 @dataclass(slots=True)
 class _Pending:
-    """A scrape that is about to be stored."""
+    """A scrape that is about to be stored. ``told`` says that nothing is new in what the engine says of itself."""
 
     scrape: Scrape
     process: _Process
     interval: Interval
-    record: RunRecord
+    told: bool
+    events: list[Event]
+    latencies: Mapping[str, Latency]
     state: ScrapeState
     series: list[tuple[SeriesKey, SeriesSample]]
     since_start: bool
@@ -129,10 +132,9 @@ class _Pending:
     @property
     def is_plain(self) -> bool:
         """Whether it adds windows to a run that is known, and nothing else."""
-        record, process = self.record, self.process
-        news = record.arguments or record.events or record.launch is not None
+        process = self.process
         known = process.kept is not None and all(key in process.kept.ids for key, _ in self.series)
-        return process.run_id is not None and process.source_id is not None and known and not news
+        return process.run_id is not None and process.source_id is not None and known and self.told and not self.events
 
     def stored(self) -> Stored:
         """What became of it."""
@@ -246,11 +248,13 @@ class Recorder:
             interval = replace(interval, windows=[_timed_by(window, jump) for window in interval.windows])
         if scrape.taken is not None:
             interval = replace(interval, windows=list(self._taken))
-        record = self._record(process, scrape, interval, fallen, jump)
+        told = process.info is not None and process.info.arguments == scrape.info.arguments
+        late = latencies(scrape.engine.latency_names, scrape.state.samples) if self._is_late(scrape.state.at) else {}
         series = _changed(scrape.state, process.kept) if _is_due(process.kept, scrape.state.at) else []
         return _Pending(
-            scrape, process, interval, record, _state_of(interval.state), series, since_start, restarted, fallen
-        )
+            scrape, process, interval, told, self._events(scrape.state.at, fallen, jump), late,
+            _state_of(interval.state), series, since_start, restarted, fallen,
+        )  # fmt: skip
 
     def save(self, connection: Connection, pending: _Pending) -> None:
         """Store everything that is known of a scrape.
@@ -259,7 +263,7 @@ class Recorder:
             Overtaken: the last scrape is not the one that is known here; nothing was stored.
         """
         pending.run_id = save_scrape(
-            connection, pending.record, address=self.address, after=self._after, run_id=pending.process.run_id,
+            connection, self._record(pending), address=self.address, after=self._after, run_id=pending.process.run_id,
             deployment=self._deployment, state=pending.state, at=pending.scrape.state.at,
         )  # fmt: skip
         digests = pending.scrape.state.samples.table.derived(_digests)
@@ -278,7 +282,7 @@ class Recorder:
         pending.run_id = process.run_id
         return Continued(
             process.source_id, process.run_id, self._after, pending.scrape.state.at, pending.interval.windows,
-            pending.interval.prefills, pending.state, pending.record.latencies or None,
+            pending.interval.prefills, pending.state, pending.latencies or None,
             [(kept.ids[key], item.at, item.value) for key, item in pending.series],
         )  # fmt: skip
 
@@ -297,7 +301,7 @@ class Recorder:
         self._taken.clear()
         self._overtaken = False
         self._last = pending.scrape
-        if pending.record.latencies:
+        if pending.latencies:
             self._measured_at = at
         process.run_id, process.source_id = pending.run_id, source_id
         process.state, process.info, process.kept = pending.interval.state, pending.scrape.info, kept
@@ -361,11 +365,7 @@ class Recorder:
             return None
         return _Jump(at, shown, passed, at - before + passed - shown)
 
-    def _record(
-        self, process: _Process, scrape: Scrape, interval: Interval, fallen: tuple[Fall, ...], jump: _Jump | None
-    ) -> RunRecord:
-        info, at = scrape.info, scrape.state.at
-        known = process.info is not None and process.info.arguments == info.arguments
+    def _events(self, at: float, fallen: tuple[Fall, ...], jump: _Jump | None) -> list[Event]:
         source = self._place.source
         events = [
             Event(
@@ -379,20 +379,25 @@ class Recorder:
         if jump is not None:
             told = f"the clock went {jump.shown:+.1f} s while {jump.passed:.1f} s passed"
             events.append(Event("clock-jump", Evidence(source, None, told), at, jump._asdict()))
+        return events
+
+    def _record(self, pending: _Pending) -> RunRecord:
+        scrape, process, interval = pending.scrape, pending.process, pending.interval
+        info = scrape.info
         return RunRecord(
             engine=scrape.engine.engine,
-            source=source,
+            source=self._place.source,
             engine_version=info.engine_version,
             started_at=process.started_at if process.run_id is None else None,
-            ended_at=at,
+            ended_at=scrape.state.at,
             host=self._place.host,
             port=self._place.port,
-            arguments=Arguments() if known else info.arguments,
-            launch=None if known else info.launch,
-            events=events,
+            arguments=Arguments() if pending.told else info.arguments,
+            launch=None if pending.told else info.launch,
+            events=pending.events,
             windows=interval.windows,
             prefills=interval.prefills,
-            latencies=latencies(scrape.engine.latency_names, scrape.state.samples) if self._is_late(at) else {},
+            latencies=pending.latencies,
             labels=self._labels,
         )
 

@@ -59,31 +59,32 @@ class _Stretch(NamedTuple):
 class _Run(NamedTuple):
     """Wanted lines one below the other.
 
-    ``head`` is how they begin (and the comment above), of which ``skipped`` bytes come before the first; ``tail``
-    is how the line below begins, "" where there is none. Both are looked for by their first bytes, and only
-    where they can be: ``head_from`` to ``head_to`` bytes behind the run before, ``tail_from`` to ``tail_to`` behind the head.
+    What stands before them is ``head``, ``skipped`` bytes of which come before the first line; ``tail`` is how the line
+    below begins, "" where there is none, and ``tail_sought`` the first bytes of that. Both are looked for only where they
+    can be: the head ``head_from`` to ``head_to`` bytes behind the run before, the tail ``tail_from`` to ``tail_to`` behind
+    the beginning of the head.
     """
 
     head: bytes
     skipped: int
-    tail: bytes
-    head_sought: bytes
     head_from: int
     head_to: int
+    tail: bytes
     tail_sought: bytes
     tail_from: int
     tail_to: int
 
     @classmethod
-    def of(cls, head: bytes, skipped: int, tail: bytes, gap: _Stretch, inside: _Stretch) -> _Run:
-        """With what is looked for: comments name one family, a sample line may differ from the next at its end alone.
+    def of(cls, above: bytes, first: bytes, tail: bytes, gap: _Stretch, inside: _Stretch) -> _Run:
+        """What is above the ``first`` line of a run, where that is blank with how the line begins: comments name one family.
 
-        ``gap`` lies between the run before and the head, ``inside`` between the head and the tail.
+        ``gap`` lies between the run before and the head, ``inside`` between the beginning of the first value and the tail.
         """
-        head_sought = head[:skipped] if head[:skipped].strip() else head
+        head = above if above.strip() else above + first
         tail_sought = tail[:_SOUGHT] if tail.startswith(b"\n#") else tail
-        head_to, tail_to = gap.most + len(head_sought), inside.most + len(tail_sought)
-        return cls(head, skipped, tail, head_sought, gap.least, head_to, tail_sought, inside.least, tail_to)
+        before_value = len(above) + len(first)
+        tail_from, tail_to = before_value + inside.least, before_value + inside.most + len(tail_sought)
+        return cls(head, len(above), gap.least, gap.most + len(head), tail, tail_sought, tail_from, tail_to)
 
 
 class Layout:
@@ -115,11 +116,10 @@ class Layout:
             return None
         parts: list[bytes] = []
         position = 0
-        for head, skipped, tail, head_sought, head_from, head_to, tail_sought, tail_from, tail_to in self._runs:
-            start = body.find(head_sought, position + head_from, position + head_to)
-            inside = start + len(head)
-            position = body.find(tail_sought, inside + tail_from, inside + tail_to) if tail else len(body) - 1
-            if start < 0 or position < 0 or not body.startswith(head, start) or not body.startswith(tail, position):
+        for head, skipped, head_from, head_to, tail, tail_sought, tail_from, tail_to in self._runs:
+            start = body.find(head, position + head_from, position + head_to)
+            position = body.find(tail_sought, start + tail_from, start + tail_to) if tail else len(body) - 1
+            if start < 0 or position < 0 or not body.startswith(tail, position):
                 return None
             parts.append(body[start + skipped : position])
         words = b"\n".join(parts).replace(b"\n", b" ").split(b" ")
@@ -155,7 +155,7 @@ def learn(body: bytes, samples: Samples, wanted: Container[str]) -> Layout | Non
             inside = _Stretch.of(lines[first:below])
             before_value = len(texts[0]) + 1  # the end of the last line belongs to the tail
             inside = _Stretch(max(0, inside.least - before_value), inside.most)
-            runs.append(_Run.of(before + above + texts[0], len(before + above), tail, gap, inside))
+            runs.append(_Run.of(before + above, texts[0], tail, gap, inside))
             end = below
     if not beginnings:
         return None

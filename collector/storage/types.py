@@ -14,6 +14,7 @@ from sqlalchemy.types import JSON, TypeDecorator, TypeEngine
 from collector.domain.arguments import UNSEEN
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_OF_TEXT: Final = _EPOCH.replace(tzinfo=None)
 _NUMBER_KEY: Final = "$number"
 _JSON_NULL: Final = object()
 """What a stored JSON ``null`` is read as, so that it differs from an absent (SQL NULL) value."""
@@ -79,10 +80,10 @@ class Instant(TypeDecorator[float]):
         """Seconds to what the driver takes."""
         if value is None:
             return None
-        moment = _EPOCH + timedelta(seconds=value)
-        return (
-            moment if dialect.name == "postgresql" else moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
-        )
+        passed = timedelta(seconds=value)
+        if dialect.name == "postgresql":
+            return _EPOCH + passed
+        return (_EPOCH_OF_TEXT + passed).isoformat(timespec="microseconds") + "Z"
 
     def process_result_value(self, value: Any, dialect: Dialect) -> float | None:
         """What the driver gives to seconds."""
