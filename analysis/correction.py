@@ -17,6 +17,23 @@ MOST_ATTEMPTS: Final = 12
 METHODS: Final = frozenset({"model", "model_path", *METHOD_FLAGS})
 """Flags without which the command would be another deployment; they are not left out to make it start."""
 
+_RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
+    "vllm": {
+        "speculative_model": "speculative_config.model",
+        "num_speculative_tokens": "speculative_config.num_speculative_tokens",
+        "speculative_model_quantization": "speculative_config.quantization",
+        "speculative_draft_tensor_parallel_size": "speculative_config.draft_tensor_parallel_size",
+        "speculative_max_model_len": "speculative_config.max_model_len",
+        "speculative_disable_by_batch_size": "speculative_config.disable_by_batch_size",
+        "ngram_prompt_lookup_max": "speculative_config.prompt_lookup_max",
+        "ngram_prompt_lookup_min": "speculative_config.prompt_lookup_min",
+    },
+    "llamacpp": {"draft_max": "spec_draft_n_max", "draft_min": "spec_draft_n_min"},
+}
+"""Flags of earlier releases of an engine, and where their settings stand now."""
+_NGRAM: Final = "[ngram]"
+"""What vLLM's ``--speculative-model`` was for drafts from the prompt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Correction:
@@ -99,10 +116,26 @@ def _repairs(launch: LaunchCommand, message: str) -> Iterator[list[Correction]]:
                 Correction(field, UNSEEN, requested[name], f"{nearest} was probably meant"),
             ]
     yield from _completed_chain(launch)
+    if any(name in _RENAMED.get(launch.engine, ()) for name in named):
+        yield _renamed(launch)
     drafting = [name for name in requested if concerns_drafts(name) and name not in named]
     for name in [*named, *drafting]:
         if name not in METHODS:
             yield [Correction(name, requested[name], UNSEEN, f"the engine refuses the command with it: {message}")]
+
+
+def _renamed(launch: LaunchCommand) -> list[Correction]:
+    """Settings that stand under the names of an earlier release, all of them under those of today."""
+    made: list[Correction] = []
+    for old, new in _RENAMED[launch.engine].items():
+        if old not in launch.requested:
+            continue
+        asked = launch.requested[old]
+        made.append(Correction(old, asked, UNSEEN, f"{words.flag(old)} is that of earlier releases"))
+        field, value = (new, asked) if asked != _NGRAM else ("speculative_config.method", "ngram")
+        if field not in launch.requested:
+            made.append(Correction(field, UNSEEN, value, f"{words.flag(field)} took the place of {words.flag(old)}"))
+    return made
 
 
 def _completed_chain(launch: LaunchCommand) -> Iterator[list[Correction]]:

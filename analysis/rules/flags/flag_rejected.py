@@ -29,6 +29,10 @@ _HINTS = {
         "The option takes whatever comes next for its value.",
         "Write -fa on (or off, or auto).",
     ),
+    "unrecognized arguments: --speculative-model ": (
+        "",
+        """Put these settings into --speculative-config '{"model": …, "num_speculative_tokens": …}'.""",
+    ),
     "the argument has been removed": ("", "Use the option that the message names."),
 }
 

@@ -152,6 +152,32 @@ def test_a_command_that_no_release_takes_is_refused_for_the_newest_reason():
     assert {finding.rule for finding in found.findings} >= {"FLG009"}
 
 
+@pytest.mark.parametrize(
+    ("command", "release", "corrected"),
+    [
+        (
+            "vllm serve /m --speculative-model /d --num-speculative-tokens 4 --speculative-draft-tensor-parallel-size 1",
+            "0.24.0",
+            """--speculative-config '{"model": "/d", "num_speculative_tokens": 4, "draft_tensor_parallel_size": 1}'""",
+        ),
+        (
+            "vllm serve /m --speculative_model [ngram] --num_speculative_tokens 5 --ngram-prompt-lookup-max 4",
+            "0.24.0",
+            """--speculative-config '{"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4}'""",
+        ),
+        (
+            "llama-server -m /m.gguf -md /d.gguf --spec-type draft-simple --draft-max 8 --draft-min 1",
+            "b11434",
+            "--spec-draft-n-max 8",
+        ),
+    ],
+)
+def test_settings_under_their_earlier_names_are_kept_under_those_of_today(command, release, corrected):
+    found = checked(command, release)
+    assert found.refused
+    assert corrected in found.corrected.text.replace(" \\\n ", "")
+
+
 def test_a_draft_that_is_loaded_and_off():
     command = "llama-server -m /m.gguf -md /d.gguf --spec-draft-n-max 16 --spec-draft-n-min 4"
     found = checked(command, "b11434")
