@@ -116,6 +116,8 @@ def _repairs(launch: LaunchCommand, message: str) -> Iterator[list[Correction]]:
                 Correction(field, UNSEEN, requested[name], f"{nearest} was probably meant"),
             ]
     yield from _completed_chain(launch)
+    if launch.engine == "llamacpp" and requested.get("flash_attn") is True:
+        yield [Correction("flash_attn", True, "on", "--flash-attn takes a value")]
     if any(name in _RENAMED.get(launch.engine, ()) for name in named):
         yield _renamed(launch)
     drafting = [name for name in requested if concerns_drafts(name) and name not in named]
