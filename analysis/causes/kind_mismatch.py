@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.causes.base import Cause, Experiment, Kind, Reason, establishes, refutes
+from analysis.causes.base import STRONG, Cause, Experiment, Kind, Reason, establishes, favours, refutes
 from analysis.causes.commands import compare, relaunch
 from analysis.causes.facts import LOW_ACCEPTANCE, Facts, Symptom
+from collector.domain.findings import Severity
 
 
 class DraftKindMismatch(Cause):
@@ -24,8 +25,10 @@ class DraftKindMismatch(Cause):
     def weigh(self, facts: Facts) -> Iterator[Reason]:
         """What was loaded against the method."""
         mismatch = facts.finding("DRF003")
-        if mismatch is not None:
+        if mismatch is not None and mismatch.severity is Severity.CRITICAL:
             yield establishes(mismatch.title, mismatch.rule)
+        elif mismatch is not None:
+            yield favours(STRONG, mismatch.title, mismatch.rule)
         elif self._known(facts):
             yield refutes("method and loaded draft agree")
 

@@ -123,7 +123,12 @@ def test_none_of_these_closes_an_open_list_and_marks_what_nothing_explains() -> 
 
 def test_a_certain_cause_that_explains_everything_leaves_nothing_open() -> None:
     given = {
-        "args": {"speculative_algorithm": "EAGLE3", "speculative_num_draft_tokens": [16, 2], "speculative_num_steps": 1}
+        "args": {
+            "speculative_algorithm": "EAGLE3",
+            "speculative_draft_model_path": "/d",
+            "speculative_num_draft_tokens": [16, 2],
+            "speculative_num_steps": 1,
+        }
     }
     assert [cause.id for cause in diagnose(bundle(given)).causes] == ["flag-overridden"]
 

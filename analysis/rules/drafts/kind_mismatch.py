@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,6 +27,10 @@ RUNS_KINDS: Final = {
     "draft_model": frozenset({Kind.MODEL}),
 }
 """The kinds of draft that a method runs."""
+_DRAFT: Final = "speculative_draft_model_path"
+_CALLED_EAGLE3: Final = re.compile(r"eagle[-_.]?3", re.IGNORECASE)
+NEEDS_DRAFT: Final = frozenset({"eagle3", "draft_model"})
+"""Methods of SGLang for which no target has what drafts."""
 LAYER_NAMES: Final = ("midlayer.", "layers.")
 """How names of the layers in an EAGLE-3 draft begin, behind an optional ``model.``."""
 
@@ -91,6 +96,10 @@ class HiddenStateWidthMismatch(Rule):
                 fix=["Start with --speculative-algorithm EAGLE3."],
                 verify=["Compare acceptance length after the restart: it should rise at the first window."],
             )
+        if config is None and _lacks_draft(run):
+            return self._missing(run)
+        if run.record.engine == "sglang" and config is None and loaded is None and (named := _by_name(run)) is not None:
+            return self._named(run, named)
         runs = RUNS_KINDS.get(run.method or "")
         if config is None or runs is None or run.record.engine == "vllm":  # vLLM takes the method from the draft
             return None
@@ -107,6 +116,35 @@ class HiddenStateWidthMismatch(Rule):
             verify=[
                 "Look for the class that is loaded: the line 'Load weight end' of SGLang, 'Resolved architecture' of vLLM."
             ],
+            confidence=Confidence.MEDIUM,
+        )
+
+    def _missing(self, run: RunView) -> Finding:
+        """Nothing is named to draft with."""
+        argument = run.arguments["speculative_algorithm"]
+        return self.finding(
+            f"Method {run.method} is started without a draft",
+            "It drafts with a model of its own, and --speculative-draft-model-path is not given: the target is loaded in its "
+            "place, and the server ends, for the target has none of the draft's parts.",
+            values={"draft": None, "target": run.method, "flag": _DRAFT},
+            evidence=[argument.effective_evidence or argument.requested_evidence],
+            fix=["Name the draft: --speculative-draft-model-path DRAFT."],
+            verify=["The log shows a second 'Load weight end' with the class of the draft."],
+            confidence=Confidence.MEDIUM,
+        )
+
+    def _named(self, run: RunView, draft: str) -> Finding:
+        """What the draft's name says where nothing else says what it is."""
+        argument = run.arguments[_DRAFT]
+        return self.finding(
+            "A draft that is called EAGLE-3 runs as EAGLE",
+            f"The draft is {draft}. If it is what its name says, it was made for hidden states of three layers, and method EAGLE "
+            "feeds it one: it loads and runs without an error, and accepts half as often or nothing.",
+            values={"draft": draft, "target": "EAGLE", "flag": "speculative_algorithm"},
+            evidence=[argument.effective_evidence or argument.requested_evidence],
+            fix=["Start with --speculative-algorithm EAGLE3."],
+            verify=["grep architectures DRAFT/config.json   # a class that ends in Eagle3 wants EAGLE3"],
+            severity=Severity.WARNING,
             confidence=Confidence.MEDIUM,
         )
 
@@ -258,3 +296,19 @@ def _may_be(kind: Kind, method: str, config: ModelConfig) -> bool:
     """Configs too plain to tell: a draft of one layer that names nothing else."""
     plain = kind in (Kind.EAGLE, Kind.MODEL) and not config.layers
     return plain or (kind is Kind.EAGLE and method in ("eagle3", "mtp")) or (kind is Kind.MODEL and method == "mtp")
+
+
+def _by_name(run: RunView) -> str | None:
+    """The name of a draft for EAGLE that says that it is one for EAGLE-3; ``None`` where the log shows both that were loaded."""
+    path = run.arguments[_DRAFT].runs
+    loaded = {event.values.get("type") for event in run.record.events_of("weights-loaded")}
+    if run.method != "eagle" or not isinstance(path, str) or len(loaded) > 1:
+        return None
+    name = path.rstrip("/").rpartition("/")[2]
+    return name if _CALLED_EAGLE3.search(name) else None
+
+
+def _lacks_draft(run: RunView) -> bool:
+    """Whether SGLang is asked to draft with a model that nobody names; a server that decodes has found one."""
+    stated = run.record.engine == "sglang" and run.method in NEEDS_DRAFT and not run.drafting.has_draft_path
+    return stated and not run.record.windows
