@@ -25,7 +25,7 @@ UNTIDY: Final = (b"\x1b", b"\r", b"\x00")
 def tidied(block: Block, *, wrapped: bool = False) -> Block:
     """A block without these; the same block where it has none.
 
-    What is ``wrapped`` keeps carriage returns inside its lines: each line is to be peeled as a whole.
+    What is ``wrapped`` keeps carriage returns: each line is to be peeled as a whole.
     """
     if not (starts_with_mark(block) or any(map(block.holds, UNTIDY))):
         return block
@@ -52,8 +52,10 @@ def tidied_parts(offset: int, line: bytes, *, wrapped: bool = False) -> list[tup
     line = without_escapes(line)
     if b"\x00" in line:
         line = line.strip(b"\x00")
+    if wrapped:
+        return [(offset, line)]
     line = line.rstrip(b"\r")
-    if wrapped or b"\r" not in line:
+    if b"\r" not in line:
         return [(offset, line)]
     return [(offset + start, part) for start, part in seen_parts(line)]
 

@@ -36,19 +36,18 @@ def wrappers() -> tuple[Wrapper, ...]:
 
 
 class _Candidate(NamedTuple):
-    """How well a kind fits; the larger the better."""
+    """A kind that fits a share of the lines, and what is beneath it."""
 
     share: float
-    likeness: int
-    kept: int
+    beneath: bytes
     wrapper: Wrapper
 
 
 def recognise_wrapper(head: bytes, likeness: Likeness, depth: int = 0) -> Wrapper | None:
     """How the lines of a log that begins like this are wrapped, ``None`` if they stand by themselves.
 
-    Of several kinds that fit, the one wins that fits most lines, then the one beneath which an
-    engine is found, then the one that takes most away.
+    Of several kinds that fit, the one wins that fits most lines, then the one beneath which, and whatever else is
+    around the lines there, most of an engine is found, then the one that takes most away.
     """
     lines = _lines(head)
     if not lines or depth >= DEEPEST:
@@ -59,16 +58,36 @@ def recognise_wrapper(head: bytes, likeness: Likeness, depth: int = 0) -> Wrappe
         share = sum(1 for line in sample if _peeled(wrapper, line) is not None) / len(sample)
         if share < (ENOUGH_IF_LOOSE if wrapper.loose else ENOUGH):
             continue
-        beneath = b"\n".join(found.text for line in lines if (found := _peeled(wrapper, line)) is not None)
-        alike = likeness(beneath)
+        beneath = _beneath(wrapper, lines)
         if (
             wrapper.loose
-            and not _better(alike, lines, likeness)
+            and not _better(likeness(beneath), lines, likeness)
             and not recognise_wrapper(beneath, likeness, depth + 1)
         ):
             continue
-        candidates.append(_Candidate(share, alike, -len(beneath), wrapper))
-    return max(candidates, key=lambda candidate: candidate[:3]).wrapper if candidates else None
+        candidates.append(_Candidate(share, beneath, wrapper))
+    most = max((candidate.share for candidate in candidates), default=0.0)
+    best = [candidate for candidate in candidates if candidate.share == most]
+    if len(best) > 1:
+        best.sort(key=lambda one: (-_innermost(one.beneath, likeness, depth + 1), len(one.beneath)))
+    return best[0].wrapper if best else None
+
+
+def _innermost(head: bytes, likeness: Likeness, depth: int) -> int:
+    """How much a text looks like an engine's log once nothing is around its lines any more."""
+    wrapper = recognise_wrapper(head, likeness, depth)
+    return likeness(head) if wrapper is None else _innermost(_beneath(wrapper, _lines(head)), likeness, depth + 1)
+
+
+def _beneath(wrapper: Wrapper, lines: list[bytes]) -> bytes:
+    """What lines are without their wrapping, those that came in parts as one; others are left out."""
+    texts = [b""]
+    for found in (_peeled(wrapper, line) for line in lines):
+        if found is not None:
+            texts[-1] += found.text
+            if found.whole:
+                texts.append(b"")
+    return b"\n".join(texts)
 
 
 def _better(alike: int, lines: list[bytes], likeness: Likeness) -> bool:

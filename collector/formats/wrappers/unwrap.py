@@ -56,6 +56,7 @@ class Unwrapper:
         self.oversize = 0
         self._peel = wrapper.peel
         self._stream = b""
+        self._all_return = True
         self._pending: dict[tuple[bytes, bytes], _Pending] = {}
         self._held = 0
 
@@ -63,7 +64,7 @@ class Unwrapper:
         """The lines of a block without wrapping, a block for each stream in the order they appear."""
         found: dict[bytes, _Collected] = {}
         peel, pending = self._peel, self._pending
-        for offset, number, line in self._lines(block):
+        for offset, number, line, behind in self._lines(block):
             peeled = peel(line)
             if peeled is None:
                 self._collect(found, self._stream).add(offset, number, line)
@@ -76,7 +77,7 @@ class Unwrapper:
             if whole and not pending:
                 lines.add(offset, number, text)
             else:
-                self._join(lines, (stream, channel), offset, number, text, whole=whole)
+                self._join(lines, (stream, channel), offset, number, text if whole else text + behind, whole=whole)
         for stream, lines in found.items():
             if lines.texts:
                 yield stream, lines.block()
@@ -90,16 +91,23 @@ class Unwrapper:
                 yield stream, lines.block()
         self._pending.clear()
 
-    def _lines(self, block: Block) -> Iterator[tuple[int, int, bytes]]:
-        """The lines of a block; wrapped ones that stand behind a progress bar for themselves."""
+    def _lines(self, block: Block) -> Iterator[tuple[int, int, bytes, bytes]]:
+        """The lines of a block; wrapped ones that stand behind a progress bar for themselves.
+
+        Carriage returns at the end of a line come apart: they belong to a line that was cut there, unless all lines so far have them.
+        """
         if not block.holds(b"\r"):
-            yield from block.lines()
+            self._all_return = False
+            yield from ((*line, b"") for line in block.lines())
             return
-        for offset, number, line in block.lines():
-            if b"\r" in line and self._peel(line) is None:
-                yield from ((offset + start, number, part) for start, part in seen_parts(line))
+        lines = list(block.lines())
+        self._all_return = self._all_return and all(line.endswith(b"\r") for _, _, line in lines)
+        for offset, number, line in lines:
+            bare = line.rstrip(b"\r")
+            if b"\r" in bare and self._peel(bare) is None:
+                yield from ((offset + start, number, part, b"") for start, part in seen_parts(bare))
             else:
-                yield offset, number, line
+                yield offset, number, bare, b"" if self._all_return else line[len(bare) :]
 
     @staticmethod
     def _collect(found: dict[bytes, _Collected], stream: bytes) -> _Collected:

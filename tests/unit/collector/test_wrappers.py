@@ -95,6 +95,23 @@ def test_one_wrapping_changes_no_row(log, name):
     assert counted(reading) == counted(plain)
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("cut_behind", [b"s/it]", b"s/it]\r", b"s/it]\r[2026"])
+def test_a_line_may_be_cut_behind_a_progress_bar(cut_behind, end):
+    found = []
+    for number, line in enumerate(RESTARTS.removesuffix(b"\n").split(b"\n")):
+        whole = b"Loading: 50%|##  | 1/2 [00:01<00:01, 1.0s/it]\r" + line if line.startswith(b"[2026") else line
+        first, cut, rest = whole.partition(cut_behind)
+        if cut and number > 30:
+            found += [b"2026-01-01T00:00:01Z stderr P " + first + cut, b"2026-01-01T00:00:01Z stderr F " + rest]
+        else:
+            found.append(b"2026-01-01T00:00:01Z stderr F " + whole)
+    runs, reading = read(b"".join(line + end for line in found), 4_099)
+    expected, plain = PLAIN["restarts"]
+    assert [facts(run) for run in runs] == expected
+    assert counted(reading) == counted(plain)
+
+
 @settings(max_examples=200 if SOAK else 20, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(sorted(LOGS)),
