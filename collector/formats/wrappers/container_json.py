@@ -47,9 +47,9 @@ def _record(line: bytes) -> Peeled | None:
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:
-    """A JSON object; bytes that are no UTF-8 come through unchanged."""
+    """A JSON object; bytes that are no UTF-8 and control characters come through unchanged."""
     try:
-        record = json.loads(line.decode("utf-8", "surrogateescape"))
+        record = json.loads(line.decode("utf-8", "surrogateescape"), strict=False)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None

@@ -23,7 +23,8 @@ _NEW_PREFIX: Final = re.compile(
     rb"<\d{1,3}>1 \S{1,40} (\S{1,255}) (\S{1,48}) \S{1,128} \S{1,32} "
     rb"(?:-|(?:\[(?:[^\]\\]|\\.){0,4000}\])+)(?: (?:\xef\xbb\xbf)?|$)"
 )
-_ESCAPED: Final = re.compile(rb"#(011|012|015|033)")
+_ESCAPED: Final = re.compile(rb"#(011|012|015|033(?=$|\[[0-9;:?]*(?:$|[@-~])|[()](?:$|[A-Z0-2])|[=>78cMDEHNO]))")
+"""What steers a terminal is told only if it goes on as such: it may have been cut, and put into quotes, before it came here."""
 
 
 def peel(line: bytes) -> Peeled | None:
@@ -54,6 +55,8 @@ WRAPPER: Final = Wrapper(
         WrappedSample(
             "<30>Nov 29 18:20:00 gpu-7 llm[812]: #033[32ma#033[0m", Peeled(b"\x1b[32ma\x1b[0m", b"gpu-7 llm")
         ),
+        WrappedSample("Nov 29 18:20:00 gpu-7 llm[812]: a#033[3", Peeled(b"a\x1b[3", b"gpu-7 llm")),
+        WrappedSample('Nov 29 18:20:00 gpu-7 llm[812]: "a#033[3"', Peeled(b'"a#033[3"', b"gpu-7 llm")),
         WrappedSample("<165>1 2026-11-29T18:20:00.003Z gpu-7 llm 812 ID47 - a", Peeled(b"a", b"gpu-7 llm")),
         WrappedSample('<165>1 2026-11-29T18:20:00.003Z gpu-7 llm 812 - [x@1 y="[z\\]"] a', Peeled(b"a", b"gpu-7 llm")),
     ),

@@ -13,6 +13,9 @@ from collector.formats.wrappers.base import Wrapper
 CHANNELS_JOINED: Final = 1_000
 """Channels with a partial line at a time; partial lines of further ones stand by themselves."""
 
+PARTS_TRIED: Final = 64
+"""Parts of a line in front of which its wrapping is looked for."""
+
 
 @dataclass(slots=True)
 class _Pending:
@@ -74,10 +77,12 @@ class Unwrapper:
             lines = found.get(stream)
             if lines is None:
                 lines = self._collect(found, stream)
+            if behind and line.endswith(text):
+                text += behind
             if whole and not pending:
                 lines.add(offset, number, text)
             else:
-                self._join(lines, (stream, channel), offset, number, text if whole else text + behind, whole=whole)
+                self._join(lines, (stream, channel), offset, number, text, whole=whole)
         for stream, lines in found.items():
             if lines.texts:
                 yield stream, lines.block()
@@ -92,9 +97,10 @@ class Unwrapper:
         self._pending.clear()
 
     def _lines(self, block: Block) -> Iterator[tuple[int, int, bytes, bytes]]:
-        """The lines of a block; wrapped ones that stand behind a progress bar for themselves.
+        """The lines of a block; wrapped ones that stand behind a progress bar by themselves.
 
-        Carriage returns at the end of a line come apart: they belong to a line that was cut there, unless all lines so far have them.
+        Carriage returns at the end of a line come apart. But for one, where all lines so far have it, they belong to the text, which may
+        have been cut there.
         """
         if not block.holds(b"\r"):
             self._all_return = False
@@ -104,10 +110,25 @@ class Unwrapper:
         self._all_return = self._all_return and all(line.endswith(b"\r") for _, _, line in lines)
         for offset, number, line in lines:
             bare = line.rstrip(b"\r")
-            if b"\r" in bare and self._peel(bare) is None:
-                yield from ((offset + start, number, part, b"") for start, part in seen_parts(bare))
+            behind = line[len(bare) + self._all_return :]
+            begin = self._wrapped_from(bare) if b"\r" in bare else 0
+            if begin is None:
+                *before, last = seen_parts(bare)
             else:
-                yield offset, number, bare, b"" if self._all_return else line[len(bare) :]
+                before, last = [one for one in seen_parts(bare[:begin]) if one[1]], (begin, bare[begin:])
+            yield from ((offset + start, number, part, b"") for start, part in before)
+            yield offset + last[0], number, last[1], behind
+
+    def _wrapped_from(self, line: bytes) -> int | None:
+        """Where the wrapped part of a line begins: with it or behind one of its first carriage returns."""
+        begin = 0
+        for _ in range(PARTS_TRIED):
+            if self._peel(line[begin:]) is not None:
+                return begin
+            begin = line.find(b"\r", begin) + 1
+            if not begin:
+                break
+        return None
 
     @staticmethod
     def _collect(found: dict[bytes, _Collected], stream: bytes) -> _Collected:

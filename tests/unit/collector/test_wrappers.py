@@ -95,18 +95,33 @@ def test_one_wrapping_changes_no_row(log, name):
     assert counted(reading) == counted(plain)
 
 
+CRI = b"2026-01-01T00:00:01Z stderr "
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("cut_behind", [b"s/it]", b"s/it]\r", b"s/it]\r[2026"])
+@pytest.mark.parametrize("cut_behind", [b"s/it]", b"s/it]\r", b"s/it]\rllm-1  |"])
 def test_a_line_may_be_cut_behind_a_progress_bar(cut_behind, end):
     found = []
-    for number, line in enumerate(RESTARTS.removesuffix(b"\n").split(b"\n")):
-        whole = b"Loading: 50%|##  | 1/2 [00:01<00:01, 1.0s/it]\r" + line if line.startswith(b"[2026") else line
-        first, cut, rest = whole.partition(cut_behind)
-        if cut and number > 30:
-            found += [b"2026-01-01T00:00:01Z stderr P " + first + cut, b"2026-01-01T00:00:01Z stderr F " + rest]
-        else:
-            found.append(b"2026-01-01T00:00:01Z stderr F " + whole)
+    for line in compose(RESTARTS.removesuffix(b"\n").split(b"\n"), "llm", random.Random(1)):
+        bar = b"Loading: 50%|##  | 1/2 [00:01<00:01, 1.0s/it]\r" if b"batch" in line else b""
+        begin, cut, rest = (bar + line).partition(cut_behind)
+        found += [CRI + b"P " + begin + cut, CRI + b"F " + rest] if cut else [CRI + b"F " + begin]
     runs, reading = read(b"".join(line + end for line in found), 4_099)
+    expected, plain = PLAIN["restarts"]
+    assert [facts(run) for run in runs] == expected
+    assert counted(reading) == counted(plain)
+
+
+def test_wrapped_lines_behind_a_progress_bar_keep_those_within():
+    bar = b"Loading: 50%|##  | 1/2 [00:01<00:01, 1.0s/it]\r"
+    found = []
+    for line in RESTARTS.removesuffix(b"\n").split(b"\n"):
+        begin, rest = line[:30], line[30:]
+        if b"batch" in line:
+            found += [bar + CRI + b"P " + bar + begin, CRI + b"F " + rest]
+        else:
+            found.append(CRI + b"F " + line)
+    runs, reading = read(b"".join(line + b"\n" for line in found))
     expected, plain = PLAIN["restarts"]
     assert [facts(run) for run in runs] == expected
     assert counted(reading) == counted(plain)

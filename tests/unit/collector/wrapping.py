@@ -118,7 +118,7 @@ def progress(lines: Lines, _stream: str, chance: random.Random) -> Lines:
 
 def logfmt(lines: Lines, stream: str, _chance: random.Random) -> Lines:
     def quoted(line: bytes) -> bytes:
-        for plain, escaped in ((b"\\", rb"\\"), (b'"', rb"\""), (b"\t", rb"\t"), (b"\r", rb"\r")):
+        for plain, escaped in ((b"\\", rb"\\"), (b'"', rb"\""), (b"\t", rb"\t"), (b"\r", rb"\r"), (b"\x1b", rb"\x1b")):
             line = line.replace(plain, escaped)
         return line
 
