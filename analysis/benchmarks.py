@@ -58,7 +58,8 @@ def judged_rows(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
     if not drafting:
         first = next((_load(row) for row in plain if row.throughput), None)
         return [row for row in plain if _load(row) == first]
-    same = [row for row in drafting if _setting(row) == _setting(drafting[-1])]
+    last = drafting[-1]
+    same = [row for row in drafting if _setting(row) == _setting(last) and (row.depth or row.label == last.label)]
     loads = {_load(row) for row in plain if row.throughput}
     load = next((_load(row) for row in same if _load(row) in loads), _load(same[0]))
     return [row for row in same if _load(row) == load]

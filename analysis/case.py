@@ -293,6 +293,14 @@ class Case:
             )
         return self._payoff
 
+    @property
+    def gain(self) -> Throughputs:
+        """Throughput with and without drafts, also where length or depth are missing that tell what a step costs."""
+        if self.throughputs is None:
+            _ = self.payoff  # says what is missing
+        assert self.throughputs is not None
+        return self.throughputs
+
     @cached_property
     def best_depth(self) -> BestDepth | None:
         """The depth that would pay most; ``None`` where acceptance or step cost is not known.
@@ -334,6 +342,8 @@ class Case:
             quantities |= self._promise.quantities(self.run.pooled)
         payoff = self._payoff
         if payoff is None:
+            if self.throughputs is not None and self.run.method is not None:
+                quantities["speedup"] = Estimate(self.throughputs.ratio)
             return
         quantities["speedup"] = Estimate(payoff.speedup, payoff.speedup_low, payoff.speedup_high)
         quantities["step_cost_ratio"] = Estimate(payoff.step_cost_ratio)

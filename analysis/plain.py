@@ -29,6 +29,11 @@ class Throughputs:
     length: float | None
     evidence: tuple[Evidence | None, ...]
 
+    @property
+    def ratio(self) -> float:
+        """The speed-up."""
+        return self.speculative / self.plain
+
 
 def throughputs(run: RunView, baseline: RunView | None, few_windows: int, load_difference: float) -> Throughputs | None:
     """From the run without speculation where there is one, else from the run's table."""
@@ -63,10 +68,11 @@ def _from_table(run: RunView, rows: Sequence[BenchmarkRow], load_difference: flo
     running = run.measured.get("running_requests")
     load = float(running.value) if running is not None else None
     alike = [row for row in rows if row.throughput and _near(row.concurrency, load, load_difference)]
-    data = {row.dataset for row in judged_rows(rows)}  # other prompts are another load
+    judged = judged_rows(rows)
+    data = {row.dataset for row in judged}  # other prompts are another load
     alike = [row for row in alike if row.dataset in data]
     plain = [row for row in alike if row.speculating is False]
-    same = [row for row in alike if row.speculating and _same_setting(run, row)]
+    same = [row for row in alike if row.speculating and _same_setting(run, row) and (row.depth or row in judged)]
     if not plain or (own is None and not same):
         return None
     if load is None and len({row.concurrency for row in plain}) > 1:

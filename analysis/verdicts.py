@@ -164,10 +164,19 @@ def _context(case: Case) -> str:
 def _payoff(case: Case) -> Verdict:
     payoff = case.payoff_or_none
     if payoff is None:
+        both = case.throughputs
+        if both is not None:  # what is slower is a finding
+            pair = f"{words.speed(both.speculative)} against {words.speed(both.plain)} without"
+            pair = words.factor(both.ratio) if both.relative else f"{pair}: {words.factor(both.ratio)}"
+            if both.ratio > 1:
+                return Verdict(Question.PAYOFF, State.OK, f"It pays: {pair}.")
+            return Verdict(
+                Question.PAYOFF, State.CANNOT_TELL, f"{pair}: a difference this small may be chance.", "more windows"
+            )
         reason = (
-            "No run without speculation."
-            if case.run.pooled is not None
-            else "No throughput under speculation was read."
+            "No throughput under speculation was read."
+            if "generation_throughput" not in case.run.measured
+            else "No run without speculation."
         )
         return Verdict(Question.PAYOFF, State.CANNOT_TELL, reason, "--baseline LOG")
     if not payoff.baseline_comparable:

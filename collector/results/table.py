@@ -21,7 +21,10 @@ _SPELLINGS: Final[Mapping[str, str]] = {
         "concurrency": (
             "concurrency", "batch_size", "batch", "bs", "running_requests", "max_concurrency", "num_requests", "parallel",
         ),
-        "depth": ("draft_depth", "steps", "num_steps", "speculative_num_steps", "k", "num_speculative_tokens", "depth"),
+        "depth": (
+            "draft_depth", "steps", "num_steps", "speculative_num_steps", "k", "num_speculative_tokens", "depth", "n_max",
+            "spec_draft_n_max",
+        ),
         "topk": ("topk", "top_k", "eagle_topk", "speculative_eagle_topk"),
         "width": ("verify_width", "num_draft_tokens", "num_draft", "draft_tokens_per_step", "speculative_num_draft_tokens"),
         "throughput": (
@@ -36,7 +39,7 @@ _SPELLINGS: Final[Mapping[str, str]] = {
         "accepted_tokens": ("accepted_tokens", "num_accepted_tokens", "accepted"),
         "drafted_tokens": ("drafted_tokens", "draft_tokens", "num_drafted_tokens", "drafted", "proposed_tokens"),
         "verify_steps": ("verify_steps", "num_drafts", "drafts", "verify_ct", "spec_verify_ct"),
-        "acceptance_rate": ("draft_acceptance_rate", "acceptance_rate", "accept_rate", "acc_rate"),
+        "acceptance_rate": ("draft_acceptance_rate", "acceptance_rate", "accept_rate", "acc_rate", "acceptance"),
         "requests": ("requests", "num_prompts", "completed", "num_samples", "num_questions"),
         "dataset": ("dataset", "benchmark", "task", "subset", "dataset_name"),
         "ttft": ("time_to_first_token", "ttft", "mean_ttft"),
@@ -51,6 +54,9 @@ _TEXTS: Final = frozenset({"run", "dataset"})
 _TIMES: Final = frozenset({"ttft", "tpot", "itl", "latency"})
 _MEANS: Final = re.compile(r"^(?:avg|average|mean)_|_(?:avg|average|mean)$")
 _NOTHING: Final = frozenset({"-", "\u2013", "\u2014", "n/a", "na", "nan", "none", "null"})
+_MARKUP: Final = re.compile(r"\*\*|`|(?<!\w)_|_(?!\w)")
+_LOOSE: Final = re.compile(r"[~\u2248<>]?\s*([+-]?\d[\d,.]*)\s*(%|[x\u00d7])?(?![\w/])")
+"""A figure as people write it: about, in percent, with a remark behind it."""
 _RULE: Final = re.compile(r"\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
 _TELLING: Final = frozenset({
     "throughput", "relative", "relative_low", "acceptance_length", "accepted_tokens", "acceptance_rate", "tpot", "itl",
@@ -115,16 +121,24 @@ def _markdown_tables(text: str) -> Iterator[list[tuple[int, list[str]]]]:
         columns = set(map(_known, header)) - {None}
         if len(columns) < 2 or not columns & _TELLING:
             continue
+        texts = [_known(cell) in _TEXTS for cell in header]
         rows = [(above, header)]
         for below, row in enumerate(lines[above + 1 :], above + 2):
             if "|" not in row:
                 break
-            rows.append((below, _markdown_cells(row)))
+            cells = zip(_markdown_cells(row), texts, strict=False)
+            rows.append((below, [cell if text else _loosely(cell) for cell, text in cells]))
         yield rows
 
 
+def _loosely(cell: str) -> str:
+    """The figure in a cell of a post; nothing where it holds none."""
+    found = _LOOSE.match(cell)
+    return "" if found is None else found[1] + (found[2] or "")
+
+
 def _markdown_cells(line: str) -> list[str]:
-    return [cell.strip().strip("*`_ ") for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+    return [_MARKUP.sub("", cell).strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
 def _table(lines: Sequence[tuple[int, list[str]]], source: str, delimiter: str) -> Table:
@@ -219,7 +233,7 @@ def _row(
 
 
 def _number(cell: str, evidence: Evidence) -> float:
-    text = cell.replace(" ", "").removesuffix("x").removesuffix("%")
+    text = cell.replace(" ", "").removesuffix("x").removesuffix("\u00d7").removesuffix("%")
     if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
         text = text.replace(",", "")
     value = number(text)

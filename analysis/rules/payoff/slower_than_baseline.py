@@ -5,10 +5,11 @@ from __future__ import annotations
 from analysis import words
 from analysis.base import Outcome, Rule
 from analysis.case import Case
+from analysis.plain import Throughputs
 from analysis.theory.payoff import PayOff
 from analysis.thresholds import Thresholds
 from analysis.view import RunView
-from collector.domain.findings import Confidence, Question, Severity
+from collector.domain.findings import Confidence, Finding, Question, Severity
 
 PAYOFF_VALUES = ("speedup", "step_cost_ratio", "break_even_acceptance_length", "acceptance_length")
 
@@ -35,13 +36,17 @@ class SlowerThanBaseline(Rule):
     question = Question.PAYOFF
     severity = Severity.WARNING
 
-    def check(self, speculating: RunView, payoff: PayOff, thresholds: Thresholds, case: Case) -> Outcome:
+    def check(self, speculating: RunView, gain: Throughputs, thresholds: Thresholds, case: Case) -> Outcome:
         """The speed-up, or the upper end of its interval, against break-even."""
+        payoff = case.payoff_or_none
+        if payoff is None:
+            if gain.ratio <= thresholds.loss_speedup:
+                yield self._bare(speculating, gain, critical=gain.certain and gain.ratio <= thresholds.critical_speedup)
+            return
         certain = payoff.speedup_high is not None and payoff.speedup_high < 1
         if payoff.speedup > thresholds.loss_speedup and not certain:
             return
-        both = case.throughputs
-        assert both is not None
+        both = gain
         enough = both.certain
         speed = words.factor if both.relative else words.speed
         critical = payoff.speedup <= thresholds.critical_speedup and enough
@@ -81,6 +86,31 @@ class SlowerThanBaseline(Rule):
             ],
             severity=Severity.CRITICAL if critical else Severity.WARNING,
             confidence=Confidence.HIGH if enough else Confidence.MEDIUM,
+        )
+
+    def _bare(self, run: RunView, both: Throughputs, *, critical: bool) -> Finding:
+        """The loss where nothing says how many tokens a step yields."""
+        speed = words.factor if both.relative else words.speed
+        return self.finding(
+            f"Speculation makes this server {words.percent(1 - both.ratio)} slower: {speed(both.speculative)}, {speed(both.plain)} without",
+            f"{words.factor(both.ratio)}. Acceptance length and depth are not known, so what of it is acceptance and what the cost "
+            "of a step cannot be told.",
+            values={
+                **run.figures(*PAYOFF_VALUES),
+                "speedup": both.ratio,
+                "generation_throughput": both.speculative,
+                "baseline_throughput": both.plain,
+            },
+            evidence=[*both.evidence],
+            fix=[
+                f"Turn speculation off for now: {speed(both.plain)} instead of {speed(both.speculative)}.",
+                "Give acceptance length and depth (a log, a scrape, or columns of the table) to find the cause.",
+            ],
+            verify=[
+                "draftscope diagnose LOG --baseline LOG_WITHOUT_SPECULATION   # same flags, same number of requests"
+            ],
+            severity=Severity.CRITICAL if critical else Severity.WARNING,
+            confidence=Confidence.MEDIUM,
         )
 
 

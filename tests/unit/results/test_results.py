@@ -13,6 +13,7 @@ from analysis import diagnose
 from analysis.benchmarks import report_contradictions
 from collector.bundle import BundleOptions, read_bundle
 from collector.domain.errors import InputError, MalformedInput
+from collector.domain.findings import Question, State
 from collector.domain.results import Latency
 from collector.results import read_results, tool_of
 
@@ -73,6 +74,27 @@ def test_the_rows_of_a_table_in_a_post_say_what_drafts_gain():
     diagnosis = diagnose(read_bundle([GOLDEN / "table.md"]))
     assert diagnosis.crashes == ()
     assert diagnosis.subject.quantities["speedup"].value == pytest.approx(1.25)
+
+
+def test_a_loss_is_told_where_the_table_states_no_length(tmp_path):
+    (tmp_path / "post.md").write_text(
+        "| Run | Wall (s) | Accept rate | Avg tok/s |\n|---|--:|--:|--:|\n| Baseline | 72.7 | n/a | ~20.0 |\n"
+        "| MTP `n=2` | 78.0 | 0.8 | ~19.0 (slow) |\n| MTP `n=3` | 82.5 | 71% | **17.0** |\n"
+    )
+    diagnosis = diagnose(read_bundle([tmp_path]))
+    assert diagnosis.crashes == ()
+    found = rules(diagnosis)["PAY001"]
+    assert found["speedup"] == pytest.approx(0.85)
+    assert (found["generation_throughput"], found["baseline_throughput"]) == (17.0, 20.0)
+    assert diagnosis.subject.quantities["speedup"].value == pytest.approx(0.85)
+    assert [row.label for row in diagnosis.subject.record.results] == ["Baseline", "MTP n=2", "MTP n=3"]
+
+
+@pytest.mark.parametrize(("throughput", "state"), [(250, State.OK), (200, State.CANNOT_TELL), (150, State.PROBLEM)])
+def test_whether_it_pays_needs_two_throughputs_alone(throughput, state, tmp_path):
+    (tmp_path / "bench.csv").write_text(f"run,throughput\nplain,200\nmtp,{throughput}\n")
+    verdict = diagnose(read_bundle([tmp_path])).verdicts[Question.PAYOFF]
+    assert verdict.state is state
 
 
 def rules(diagnosis) -> dict[str, dict]:
