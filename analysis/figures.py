@@ -377,19 +377,22 @@ def _slot_load(requests: pd.DataFrame) -> dict[str, Estimate]:
     alone, half = _throughput(requests)
     half *= rate / alone
     known = math.isfinite(half)
-    time = step_time(
-        requests["running_requests"], requests["acceptance_length"].fillna(1.0), requests["generation_throughput"]
-    )
     windows = len(requests)
-    return {
+    figures = {
         "generation_throughput": Estimate(
             rate, max(0.0, rate - half) if known else None, rate + half if known else None, windows=windows
         ),
         "running_requests": Estimate(float(seconds.sum() / busy), windows=windows),
-        "step_seconds": Estimate(
-            time.seconds, max(0.0, time.seconds - time.half), time.seconds + time.half, windows=windows
-        ),
     }
+    whole = requests[requests["running_requests"].notna()]  # of one that a log cuts off nobody knows whether it drafted
+    if not whole.empty:
+        time = step_time(
+            whole["running_requests"], whole["acceptance_length"].fillna(1.0), whole["generation_throughput"]
+        )
+        figures["step_seconds"] = Estimate(
+            time.seconds, max(0.0, time.seconds - time.half), time.seconds + time.half, windows=len(whole)
+        )
+    return figures
 
 
 def _covered(begins: np.ndarray, ends: np.ndarray) -> float:

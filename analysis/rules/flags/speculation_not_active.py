@@ -21,6 +21,10 @@ _FIXES: Final = {
     "sglang": "Name the method with --speculative-algorithm and look for it in the engine's argument line.",
     "llamacpp": "Add --spec-type draft-simple, or the type of the draft: -md alone enables nothing since b9246.",
 }
+_CONFIGURED: Final = {
+    "llamacpp": "Start with -lv 4: the start names each type that is added, and why one is left out.",
+}
+"""What to do where a method is configured and nothing says why it does not draft."""
 _CHECKS: Final = {
     "sglang": ("grep -o 'speculative_algorithm[^,]*' LOG", "grep -c 'accept len' LOG"),
     "vllm": ("grep -c 'SpecDecoding metrics' LOG",),
@@ -114,14 +118,16 @@ class SpeculationNotActive(Rule):
                 *(args[name].requested_evidence for name in intended[:_SHOWN]),
                 *(event.evidence for event in said[-_SHOWN:]),
             ],
-            fix=[
-                "Use a draft that the engine takes for this target."
-                if failed
-                else _FIXES.get(
-                    run.record.engine,
-                    f"Name the method ({words.flag(method)}) and look for it in what the engine prints at its start.",
-                )
-            ],
+            fix=["Use a draft that the engine takes for this target." if failed else _fix(run, method)],
             verify=_CHECKS.get(run.record.engine, ()),
             confidence=Confidence.HIGH if args.any_effective else Confidence.MEDIUM,
         )
+
+
+def _fix(run: RunView, method: str) -> str:
+    """Name the method; where one is named, look for why it was left."""
+    engine = run.record.engine
+    if run.method is not None and engine in _CONFIGURED:
+        return _CONFIGURED[engine]
+    named = f"Name the method ({words.flag(method)}) and look for it in what the engine prints at its start."
+    return _FIXES.get(engine, named)

@@ -64,6 +64,8 @@ class Request:
     positions: tuple[float, ...] = ()
     steps: int | None = None
     bare: bool = False
+    cut: bool = False
+    """Whether the log ended before its last lines, which tell of drafts: then nothing says that there were none."""
 
     @property
     def unit(self) -> str:
@@ -98,7 +100,7 @@ class Request:
             unit=self.unit,
             # the printed rate leaves out the first token's time, the printed time does not always
             seconds=self.tokens / self.throughput if known and self.tokens and self.throughput else None,
-            running_requests=1,
+            running_requests=None if self.cut else 1,
             verify_steps=steps,
             accepted_tokens=self.accepted,
             drafted_tokens=self.drafted,

@@ -190,6 +190,8 @@ class LlamacppSession(Session):
         """The log has ended: open requests are complete."""
         if self._run is None and self.reading.engine_lines:
             self._open()  # an engine's log that states nothing about a run is still one run
+        for request in self._run.slots.values() if self._run is not None else ():
+            request.cut = request.drafted is None
         self._close()
 
     # ---- requests

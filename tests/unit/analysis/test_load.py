@@ -62,3 +62,12 @@ def test_windows_at_whose_end_nothing_ran_tell_no_throughput():
     figures = load_quantities(window_frame("vllm", [*idle, *busy], Thresholds()))
     assert figures["generation_throughput"].value == pytest.approx(100.0)
     assert figures["running_requests"].value == pytest.approx(4.0)
+
+
+def test_a_request_that_a_log_cuts_off_tells_no_step_time():
+    cut = request(0, 10.0, 10.0, 100)._replace(running_requests=None, verify_steps=None, accepted_tokens=None)
+    figures = load_quantities(window_frame("llamacpp", [cut], Thresholds()))
+    assert figures["generation_throughput"].value == pytest.approx(10.0)
+    assert "step_seconds" not in figures
+    both = load_quantities(window_frame("llamacpp", [request(0, 10.0, 10.0, 100), cut], Thresholds()))
+    assert both["step_seconds"].windows == 1

@@ -156,6 +156,15 @@ def test_what_the_start_states_is_not_overruled_by_what_counts():
     assert runs[0].arguments.value("spec_type") == "ngram-mod"
 
 
+def test_a_request_that_the_log_cuts_off_is_not_taken_for_one_without_drafts():
+    whole = (
+        request() + f"{at(1.0)} I slot      release: id  0 | task 7 | stop processing: n_tokens = 61, truncated = 0\n"
+    )
+    assert [window.running_requests for window in windows_of(whole)] == [1]
+    assert [window.running_requests for window in windows_of(request())] == [None]
+    assert [window.running_requests for window in windows_of(request(acceptance=acceptance(32, 58, 3.13)))] == [1]
+
+
 def test_servers_of_a_router_are_told_apart_by_their_ports():
     first = OLD.format(slot=0).splitlines()
     second = OLD.format(slot=0).replace("24 accepted", "12 accepted").splitlines()
