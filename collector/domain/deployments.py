@@ -61,7 +61,9 @@ def method_of(engine: str, arguments: Arguments) -> str | None:
     """
     names = _NAMES.get(engine)
     method = names.method(arguments) if names is not None else None
-    stated = arguments.any_effective or arguments.any_requested
+    # SGLang states all its arguments: where this one is missing, the line was cut off in front of it.
+    cut = engine == "sglang" and not arguments.any_requested and not arguments.seen("speculative_algorithm")
+    stated = (arguments.any_effective and not cut) or arguments.any_requested
     return "" if method is None and names is not None and stated else method
 
 

@@ -27,7 +27,7 @@ from collector.formats.base import (
 )
 from collector.formats.blocks import LARGE, Block
 from collector.formats.pairs import Form, Pairs
-from collector.formats.sglang.arguments import ArgumentForm, read_arguments
+from collector.formats.sglang.arguments import ArgumentForm, ArgumentLine, read_arguments
 from collector.formats.sglang.lines import ACCESS, ARGUMENTS, DECODE, LINES, PREFILL
 from collector.formats.sglang.messages import Message, Stage, known_messages
 from collector.formats.sglang.prefix import Head, HeadReader, without_colour, without_logger
@@ -60,6 +60,17 @@ _PROGRESS: Final = (b"%|", b"% Completed |", b"it/s]", b"s/it]")
 _ARGUMENT_STAGE_FILES: Final = (b"launch_server", b"server_args.py", b"/arg_groups/", b"cli/serve.py")
 _LAST_WORDS: Final = ("shutdown", "shutdown-drained", "shutdown-killed")
 _ALGORITHMS_WITH_TWO_OWN_TOKENS: Final = ("UNO",)
+_LONGEST_ARGUMENTS: Final = 100_000
+"""Characters up to which the lines of a broken argument line are put together."""
+
+
+@dataclass
+class CutArguments:
+    """An argument line without its end: where it stands, the last line put to it, and what they say together."""
+
+    number: int
+    last: int
+    text: str
 
 
 @dataclass
@@ -71,6 +82,8 @@ class Facts:
     clues: Clues = field(default_factory=Clues)
     values: dict[str, Any] = field(default_factory=dict)
     has_arguments: bool = False
+    cut: CutArguments | None = None
+    """The argument line, where its end was not on it."""
     served: bool = False
     stopping: bool = False
     own_tokens: float = 1.0
@@ -212,6 +225,9 @@ class SglangSession(Session):
             self._announce(Event("announcement", self.evidence(number, line), head.at), head, entry)
 
     def _bare(self, number: int, line: bytes) -> None:
+        if self._run is not None and self._run.cut is not None and self._continues(self._run, number, line):
+            self.reading.understood += 1
+            return
         if self._tracebacks.active:
             if self._tracebacks.take(number, line):
                 self.reading.understood += 1
@@ -289,6 +305,11 @@ class SglangSession(Session):
         if facts is None:
             return
         record = facts.life.record
+        if facts.cut is not None:
+            self.note(
+                f"line {facts.cut.number}: the server_args line is cut off after {len(facts.values)} fields; "
+                "what came later is unknown"
+            )
         record.windows += facts.decodes.finish()
         record.prefills += facts.prefill_lines.finish()
         if facts.exception is not None and not facts.served:
@@ -340,6 +361,27 @@ class SglangSession(Session):
             self._open(self._now)  # a start that was refused, before the one that was not
         facts = self._open(head.at)
         facts.has_arguments = True
+        facts.cut = None if read.complete else CutArguments(number, number, text)
+        facts.life.add(Event("arguments", self.evidence(number, message), head.at))
+        self._state(facts, read, number)
+
+    def _continues(self, facts: Facts, number: int, line: bytes) -> bool:
+        """Whether a line goes on with an argument line that a terminal or an editor broke."""
+        cut = facts.cut
+        assert cut is not None
+        if number != cut.last + 1 or len(cut.text) + len(line) > _LONGEST_ARGUMENTS:
+            return False
+        cut.last, cut.text = number, cut.text + decode(line)
+        read = read_arguments(cut.text)
+        if read is None or (len(read.values) <= len(facts.values) and not read.complete):
+            return False
+        if read.complete:
+            facts.cut = None
+        self._state(facts, read, cut.number)
+        return True
+
+    def _state(self, facts: Facts, read: ArgumentLine, number: int) -> None:
+        """What an argument line says of its run."""
         record = facts.life.record
         values = {name: redact_value(name, value) for name, value in read.values.items()}
         facts.values = values
@@ -355,11 +397,6 @@ class SglangSession(Session):
         )
         port = values.get("port")
         record.port = port if isinstance(port, int) else None
-        facts.life.add(Event("arguments", self.evidence(number, message), head.at))
-        if not read.complete:
-            self.note(
-                f"line {number}: the server_args line is cut off after {len(values)} fields; what came later is unknown"
-            )
         facts.clues.add_arguments(read.form, values)
         self._believe(facts, values)
 

@@ -17,7 +17,7 @@ def serving(engine: str, effective: dict[str, object], requested: dict[str, obje
         ("sglang", {"speculative_algorithm": "EAGLE3"}, "eagle3"),
         ("sglang", {"speculative_algorithm": "NEXTN"}, "eagle"),
         ("sglang", {"speculative_algorithm": None}, ""),
-        ("sglang", {"model_path": "/m"}, ""),
+        ("sglang", {"model_path": "/m"}, None),  # its line states all arguments: this one was cut off
         ("sglang", {}, None),
         ("vllm", {"speculative_config.method": "deepseek_mtp"}, "mtp"),
         ("vllm", {"speculative_config.method": "ngram_gpu"}, "ngram_gpu"),
@@ -41,6 +41,7 @@ def test_the_method_has_the_engines_effective_name(
 def test_models_and_sizes_are_read_under_each_engines_names() -> None:
     sglang = {
         "model_path": "/m/t",
+        "speculative_algorithm": None,
         "speculative_draft_model_path": "/m/d",
         "tp_size": 8,
         "dp_size": 1,

@@ -147,6 +147,29 @@ def test_a_cut_argument_line_keeps_what_came_before():
     assert any("cut off after 4 fields" in note for note in reading.notes)
 
 
+@pytest.mark.parametrize("width", [60, 97, 200])
+def test_an_argument_line_that_a_terminal_broke_is_put_together(width):
+    text = arguments(more="speculative_num_steps=5, speculative_num_draft_tokens=6, attention_backend='fa3'").rstrip(
+        "\n"
+    )
+    broken = "\n".join(text[at : at + width] for at in range(0, len(text), width))
+    (whole,), _ = read(text + "\n" + decode(3))
+    (run,), reading = read(broken + "\n" + decode(3))
+    assert {name: one.effective for name, one in run.arguments.by_name.items()} == {
+        name: one.effective for name, one in whole.arguments.by_name.items()
+    }
+    assert not any("cut off" in note for note in reading.notes)
+    assert len(run.windows) == 1
+
+
+def test_lines_behind_a_cut_argument_line_are_not_taken_for_its_end():
+    text = arguments(more="speculative_num_steps=5, speculative_num_draft_tokens=6")
+    cut = text[: text.index("draft_tokens=6")]
+    (run,), reading = read(cut + "\nLoading weights, please wait\n" + decode(3) + "disable_radix_cache=True)\n")
+    assert not run.arguments.seen("disable_radix_cache")
+    assert any("cut off after 4 fields" in note for note in reading.notes)
+
+
 def test_arguments_show_where_they_stand_and_hide_secrets():
     text = "[2026-01-01 00:00:00] server_args={'api_key': 'sk-secret', 'hf_token': None, 'tp_size': 8}\n"
     (run,), _ = read(text)
