@@ -111,7 +111,7 @@ def _statements(count: int) -> Iterator[tuple[int, int, int]]:
     if times:
         yield 0, ROWS_OF_A_STATEMENT, times
     if left:
-        yield count - left, left, 1
+        yield count - left, 1, left  # a statement of as many rows would be compiled for each number of them
 
 
 def _bound(columns: list[Any], which: slice, rows: int) -> Iterable[Sequence[Any]]:
