@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from collector.domain.windows import Partial
 from collector.storage.copying import copy_columns, copy_rows
+from collector.storage.staging import ENOUGH, can_stage, insert_staged
 from collector.storage.types import dump_json
 
 ROWS_OF_A_STATEMENT: Final = 40
@@ -83,18 +84,25 @@ def add_columns(connection: Connection, table: Table, count: int, columns: Mappi
     shared = {name: value for name, value in columns.items() if name not in varying and value is not None}
     if connection.dialect.name == "postgresql":
         return copy_columns(connection, table, count, varying, shared)
-    names = _listed((*varying, *shared))
-    # Binding a value costs as much as storing it: those that are the same stand in the statement,
-    # and one statement stores many rows.
-    row = f"({', '.join([*['?'] * len(varying), *(str(int(value)) for value in shared.values())])})"
+    insert = f"INSERT INTO {table.name} ({_listed((*varying, *shared))})"
+    constants = [str(int(value)) for value in shared.values()]
+    driver: Any = connection.connection.driver_connection
+    if count >= ENOUGH and not any(isinstance(values, list) for values in varying.values()) and can_stage(driver):
+        figures = {
+            f'"{name}"': values.figures if isinstance(values, Partial) else values for name, values in varying.items()
+        }
+        return insert_staged(driver, insert, ", ".join([*figures, *constants]), figures)
+    # Values that are the same stand in the statement, and one statement stores many rows.
+    row = f"({', '.join([*['?'] * len(varying), *constants])})"
+    lists = [_listable(values) for values in varying.values()]
     added = 0
-    cursor = connection.connection.cursor()
+    cursor: Any = connection.connection.cursor()
     try:
         for first, rows, times in _statements(count):
             marks = ", ".join([row] * rows)
-            statement = f"INSERT INTO {table.name} ({names}) VALUES {marks} ON CONFLICT DO NOTHING"  # noqa: S608 - our names
-            bound: Any = _bound(list(varying.values()), slice(first, first + rows * times), rows)
-            cursor.executemany(statement, bound)
+            values = chain.from_iterable(zip(*(one[first : first + rows * times] for one in lists), strict=True))
+            bound = zip(*[values] * (rows * len(lists)), strict=True)
+            cursor.executemany(f"{insert} VALUES {marks} ON CONFLICT DO NOTHING", bound)
             added += cursor.rowcount
     finally:
         cursor.close()
@@ -114,31 +122,12 @@ def _statements(count: int) -> Iterator[tuple[int, int, int]]:
         yield count - left, 1, left  # a statement of as many rows would be compiled for each number of them
 
 
-def _bound(columns: list[Any], which: slice, rows: int) -> Iterable[Sequence[Any]]:
-    """The values of some rows, as many rows at a time as a statement stores.
-
-    Columns that are all arrays go the way of numbers: whole ones are stored as such in columns that
-    are for whole numbers, and NaN, where a row says nothing, as NULL.
-    """
-    if any(isinstance(column, list) for column in columns):
-        parts = (column[which] for column in columns)
-        lists = (_without_nan(part) if isinstance(part, list) else part.tolist() for part in parts)
-        values = chain.from_iterable(zip(*lists, strict=True))
-        return zip(*[values] * (rows * len(columns)), strict=True)
-    import numpy as np
-
-    table = np.empty((which.stop - which.start, len(columns)))
-    for number, column in enumerate(columns):
-        table[:, number] = column.figures[which] if isinstance(column, Partial) else column[which]
-    # A view's numbers become objects one by one when they are bound, which is cheaper than all of them before.
-    numbers, size = table.reshape(-1).data, rows * len(columns)
-    return [numbers[start : start + size] for start in range(0, len(numbers), size)]
-
-
-def _without_nan(values: list[Any]) -> list[Any]:
-    if not any(map(ne, values, values)):
-        return values
-    return ["nan" if value != value else value for value in values]  # noqa: PLR0124
+def _listable(values: Any) -> list[Any]:
+    """A column as a list of what SQLite stores as it is."""
+    plain: list[Any] = values if isinstance(values, list) else values.tolist()
+    if not any(map(ne, plain, plain)):
+        return plain
+    return ["nan" if value != value else value for value in plain]  # noqa: PLR0124
 
 
 def _listed(names: Iterable[str]) -> str:

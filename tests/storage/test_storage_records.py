@@ -148,7 +148,7 @@ def test_many_windows_take_the_copying_path(database: Database) -> None:
         assert [window.position for window in between] == list(range(10, 21))
 
 
-@pytest.mark.parametrize("count", [1, 39, 40, 99, 100, 321])
+@pytest.mark.parametrize("count", [1, 39, 40, 99, 100, 199, 200, 601])
 def test_windows_in_arrays_are_stored_as_the_same_windows_in_rows(database: Database, count: int) -> None:
     number = np.arange(count)
     unsaid = np.where(number % 3 == 1, np.nan, number % 2)
