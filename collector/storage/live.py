@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select
 from collector.domain.windows import PrefillWindow, Window
 from collector.storage.bulk import add_rows, insert_or_keep, rows_of
 from collector.storage.packing import pack_figures, unpack_figures
-from collector.storage.partitions import make_room
+from collector.storage.partitions import DAY, make_room
 from collector.storage.tables import (
     FLEET_HOUR_SAMPLES,
     FLEET_MINUTE_SAMPLES,
@@ -91,7 +91,7 @@ def append_live(connection: Connection, seen: Sequence[Seen]) -> int:
         return 0
     ids = _stream_ids(connection, seen)
     first, last = min(instants), max(instants)
-    make_room(connection, _TIERS, (first, last))
+    make_room(connection, _TIERS, {at // DAY * DAY for at in instants})
     known = set(
         rows_of(
             connection,

@@ -86,6 +86,13 @@ def test_every_scrape_is_in_each_tier(database: Database) -> None:
         assert (4000.0, 2000.0) in [tuple(row) for row in tokens]
 
 
+def test_windows_of_many_days_come_at_once(database: Database) -> None:
+    windows = [window(START + 43_200 * number) for number in range(140)]  # a gap of months is a history that is read in
+    with database.transaction() as connection:
+        run_id = scrape(connection, windows)
+        assert load_run(connection, run_id).windows == windows
+
+
 def test_storing_windows_twice_adds_nothing_to_any_tier(database: Database) -> None:
     made = [window(START + 15 * number, unit=unit) for number in range(9) for unit in ("TP0", "TP1")]
     prefills = [PrefillWindow(one.position, 0, one.at, one.unit, 10.0, 0.0) for one in made]
