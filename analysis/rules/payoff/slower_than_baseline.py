@@ -81,9 +81,7 @@ class SlowerThanBaseline(Rule):
                 f"Turn speculation off for now: {speed(payoff.baseline_throughput)} instead of {speed(payoff.throughput)}.",
                 *(_plan(payoff)),
             ],
-            verify=[
-                "draftscope diagnose LOG --baseline LOG_WITHOUT_SPECULATION   # same flags, same number of requests"
-            ],
+            verify=[_VERIFY],
             severity=Severity.CRITICAL if critical else Severity.WARNING,
             confidence=Confidence.HIGH if enough else Confidence.MEDIUM,
         )
@@ -106,14 +104,13 @@ class SlowerThanBaseline(Rule):
                 f"Turn speculation off for now: {speed(both.plain)} instead of {speed(both.speculative)}.",
                 "Give acceptance length and depth (a log, a scrape, or columns of the table) to find the cause.",
             ],
-            verify=[
-                "draftscope diagnose LOG --baseline LOG_WITHOUT_SPECULATION   # same flags, same number of requests"
-            ],
+            verify=[_VERIFY],
             severity=Severity.CRITICAL if critical else Severity.WARNING,
             confidence=Confidence.MEDIUM,
         )
 
 
+_VERIFY = "draftscope diagnose LOG --baseline LOG_WITHOUT_SPECULATION   # same flags, same number of requests"
 _REPAIR = {
     "acceptance_repaired": "Acceptance repaired alone",
     "step_cost_repaired": "Step cost repaired alone",
